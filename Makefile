@@ -1,0 +1,63 @@
+# Bare `make` prints what there is to do. Every target but `help` and `lock` sets up what it needs.
+
+PYTHON ?= python3
+SEEDS  ?= 2000
+JOBS   ?= auto
+
+BIN   := .venv/bin
+STAMP := .venv/.stamp
+PINS  := requirements/build.txt requirements/package.txt requirements/test.txt
+
+# uv where there is one, else pip; also pip where uv can't, for an index may be set up for pip only. Both check hashes.
+UV      := $(shell command -v uv 2>/dev/null)
+PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+install  = $(if $(UV),uv pip install --quiet --python $(BIN)/python $(1) || { echo "uv could not; trying pip"; $(PIP) $(1); },$(PIP) $(1))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test check sim bench fmt lock
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## create or update .venv; instant when nothing changed
+
+$(STAMP): $(PINS) pyproject.toml
+	@echo "setting up .venv"
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -m venv .venv
+	@$(call install,--require-hashes $(PINS:%=-r %))
+	@$(call install,--no-deps --no-build-isolation --editable .)
+	@touch $@
+
+run: setup ## bring up a pool of two workers on the embedded store
+	@$(BIN)/webordinary up
+
+demo: setup ## play the three scenarios with real processes
+	@$(BIN)/webordinary demo
+
+test: check ## run everything: the checks, then all tests
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
+
+check: setup ## lint, formatting, types, import direction
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+sim: setup ## simulate SEEDS=2000 random schedules, then every planted fault
+	$(BIN)/webordinary simulate --seeds $(SEEDS)
+	$(BIN)/webordinary simulate --mutants
+
+bench: setup ## measure beside peers on this machine
+	@$(call install,--require-hashes -r requirements/bench.txt)
+	$(BIN)/python -m bench
+
+fmt: setup ## format the code and repair what can be repaired
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+lock: ## pin the newest allowed versions in requirements/*.txt (needs uv)
+	@for name in package test build bench; do \
+		uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+			--custom-compile-command 'make lock' --output-file requirements/$$name.txt requirements/$$name.in || exit 1; \
+	done

@@ -1,0 +1,1 @@
+"""The world's end of the ports."""

@@ -1,0 +1,104 @@
+"""What people are shown of the memory store."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from webordinary.backends.memory.store import MemoryStore
+from webordinary.backends.polling import poll_result
+from webordinary.backends.wakeups import Wakeups
+from webordinary.core.errors import NotFound
+from webordinary.core.job import JobId, JobState
+from webordinary.core.lane import Lane
+from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
+from webordinary.ports.clock import Clock
+
+
+class MemoryLedger:
+    """Reads only."""
+
+    def __init__(self, store: MemoryStore, wakeups: Wakeups, clock: Clock) -> None:
+        """Look at a store."""
+        self._store, self._wakeups, self._clock = store, wakeups, clock
+
+    async def workers(self) -> list[WorkerView]:
+        """See `Ledger.workers`."""
+        now, store = self._clock.now(), self._store
+        return [
+            WorkerView(
+                worker=worker,
+                host=row.presence.host,
+                pid=row.presence.pid,
+                slots=row.presence.slots,
+                since=row.presence.since,
+                seen_at=row.seen_at,
+                draining=row.presence.draining,
+                lanes=tuple(
+                    sorted(
+                        lane.lane for lane in store.lanes.values() if lane.worker == worker and lane.owned(now)
+                    )
+                ),
+            )
+            for worker, row in sorted(store.workers.items())
+            if row.seen_at + store.limits.lease_seconds > now
+        ]
+
+    async def lanes(self, *, limit: int, after: Lane | None = None) -> list[LaneView]:
+        """See `Ledger.lanes`."""
+        keys = sorted(
+            (lane for lane in self._store.lanes if after is None or lane.key > after.key),
+            key=lambda lane: lane.key,
+        )
+        return [self._view(lane) for lane in keys[:limit]]
+
+    async def lane(self, lane: Lane) -> LaneView:
+        """See `Ledger.lane`."""
+        if lane not in self._store.lanes:
+            raise NotFound(f"nothing was ever submitted to {lane}")
+        return self._view(lane)
+
+    def _view(self, lane: Lane) -> LaneView:
+        dead = sum(
+            row.job.lane == lane and row.state is JobState.DEAD for row in self._store.jobs.values()
+        )
+        return self._store.lanes[lane].view(dead)
+
+    async def jobs(
+        self, *, limit: int, lane: Lane | None = None, state: JobState | None = None, before: JobId | None = None
+    ) -> list[JobView]:
+        """See `Ledger.jobs`."""
+        rows = list(self._store.jobs.values())
+        if before is not None:
+            rows = rows[: [row.job.id for row in rows].index(before)]
+        found = (
+            row.view()
+            for row in reversed(rows)
+            if lane in (None, row.job.lane) and state in (None, row.state)
+        )
+        return list(islice(found, limit))
+
+    async def job(self, job: JobId) -> JobView:
+        """See `Ledger.job`."""
+        found = [row for known, row in self._store.jobs.items() if known.startswith(job)]
+        exact = self._store.jobs.get(job)
+        if exact is None and len(found) != 1:
+            raise NotFound(f"there is no job {job}" if not found else f"{len(found)} jobs begin with {job}")
+        return (exact or found[0]).view()
+
+    async def history(self, lane: Lane, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
+        """See `Ledger.history`."""
+        events = [
+            event for event in self._store.events if event.lane == lane and job in (None, event.job)
+        ]
+        return events[-limit:]
+
+    async def counts(self) -> dict[JobState, int]:
+        """See `Ledger.counts`."""
+        counts = dict.fromkeys(JobState, 0)
+        for row in self._store.jobs.values():
+            counts[row.state] += 1
+        return counts
+
+    async def result(self, job: JobId, *, wait: float) -> JobView:
+        """See `Ledger.result`."""
+        return await poll_result(self._wakeups, self._clock, job, wait, self.job)

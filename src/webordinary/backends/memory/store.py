@@ -1,0 +1,391 @@
+"""The claim protocol on plain Python objects: the model that every other backend is compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from webordinary.backends.memory.rows import JobRow, LaneRow, WorkerRow, delivery_of
+from webordinary.backends.polling import Nothing
+from webordinary.backends.wakeups import CLAIMS, Wakeups, job_topic, lane_topic, worker_topic
+from webordinary.core.claim import Claim, Claimed, Delivery, Interrupt, Ownership, Presence, Pulse, WorkerId
+from webordinary.core.errors import ClaimLost, NotAllowed, NotFound
+from webordinary.core.job import ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
+from webordinary.core.outcome import HandedBack, Outcome, interrupted_note, judge
+from webordinary.core.views import Happening, LaneEvent
+from webordinary.ports.clock import Clock
+
+
+class MemoryStore:
+    """All verbs run without suspending, so each is atomic."""
+
+    def __init__(self, limits: Limits, clock: Clock, wakeups: Wakeups) -> None:
+        """Start empty."""
+        self.limits, self._clock, self._wakeups = limits, clock, wakeups
+        self.lanes: dict[Lane, LaneRow] = {}
+        self.jobs: dict[JobId, JobRow] = {}
+        self.workers: dict[WorkerId, WorkerRow] = {}
+        self.events: list[LaneEvent] = []
+        self._by_message: dict[tuple[Lane, str], JobId] = {}
+
+    # --- submitting -----------------------------------------------------------------------------
+
+    async def submit(self, job: Job) -> Submitted | Duplicate:
+        """See `Broker.submit`."""
+        known = self._by_message.get((job.lane, job.message_id))
+        if known is not None:
+            return Duplicate(known)
+        row = self._lane(job.lane)
+        interrupts = self._make_way(row, job)
+        ahead = len(row.open)
+        self._append(row, JobRow(job, self._clock.now()))
+        self._announce(row)
+        return Submitted(job.id, ahead, interrupts)
+
+    def _append(self, row: LaneRow, job: JobRow) -> None:
+        self.jobs[job.job.id] = job
+        self._by_message[job.job.lane, job.job.message_id] = job.job.id
+        row.open.append(job)
+
+    def _make_way(self, row: LaneRow, newer: Job) -> JobId | None:
+        """Do to the jobs ahead what the newer one's arrival policy says."""
+        if newer.arrival is Arrival.REPLACE_PENDING:
+            for job in [job for job in row.open if job.state is not JobState.RUNNING]:
+                self._end(row, job, JobState.PREEMPTED, f"replaced by the newer job {newer.id}")
+        if newer.arrival is Arrival.INTERRUPT and row.head is not None:
+            return self._interrupt(row, row.head, newer.id)
+        return None
+
+    def _interrupt(self, row: LaneRow, head: JobRow, by: JobId | None) -> JobId | None:
+        if head.state is JobState.RETRYING:
+            self._event(row, Happening.INTERRUPTED, job=head, note=interrupted_note(by))
+            self._end(row, head, JobState.PREEMPTED, interrupted_note(by))
+            return head.job.id
+        if head.state is JobState.RUNNING:
+            if not head.interrupted:
+                head.interrupted, head.interrupted_by = True, by
+                self._event(row, Happening.INTERRUPTED, job=head, note=interrupted_note(by))
+            if row.worker is not None:
+                self._wakeups.send([worker_topic(row.worker)])
+            return head.job.id
+        return None
+
+    def _announce(self, row: LaneRow) -> None:
+        """Wake the lane's owner; a lane without a live one gets a claim request."""
+        if not row.open:
+            return
+        if row.owned(self._clock.now()):
+            self._wakeups.send([lane_topic(row.lane)])
+        else:
+            self._want(row)
+
+    def _want(self, row: LaneRow) -> None:
+        if row.wanted_since is None:
+            row.wanted_since = self._clock.now()
+        row.wanted_from = row.due_from()
+        self._wakeups.send([CLAIMS])
+
+    # --- owning ---------------------------------------------------------------------------------
+
+    async def owner(self, lane: Lane) -> Ownership | None:
+        """See `Gatekeeper.owner`."""
+        row = self.lanes.get(lane)
+        return row.ownership(self._clock.now()) if row else None
+
+    async def claim(
+        self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
+    ) -> Claimed | Nothing:
+        """See `Broker.claim`."""
+        grace = 0.0 if room else self.limits.exchange_grace_seconds
+        ready, retry_in = self._candidates(worker, only, grace)
+        if room:
+            claims = tuple(self._take(row, worker) for row in ready[:room])
+            return Claimed(claims) if claims else Nothing(retry_in)
+        spare = next((claim for claim in idle if self._spare(claim)), None)
+        if not ready or spare is None:
+            return Nothing(retry_in)
+        self._let_go(self.lanes[spare.lane], Happening.EXCHANGED)
+        return Claimed((self._take(ready[0], worker),), (spare,))
+
+    def _spare(self, claim: Claim) -> bool:
+        row = self.lanes[claim.lane]
+        return row.held_by(claim) and row.quiet(self._clock.now())
+
+    def _candidates(self, worker: WorkerId, only: Lane | None, grace: float) -> tuple[list[LaneRow], float]:
+        """List the lanes this worker may take now, fairest first, and when the next one becomes ready."""
+        now = self._clock.now()
+        ready: list[tuple[float, LaneRow]] = []
+        retry_in = math.inf
+        for row in self.lanes.values():
+            if row.wanted_since is None or row.owned(now) or not row.open or only not in (None, row.lane):
+                continue
+            ready_at = self._ready_at(row, worker, grace)
+            if ready_at <= now:
+                ready.append((row.wanted_since, row))
+            else:
+                retry_in = min(retry_in, ready_at - now)
+        return self._fairest_first(ready), retry_in
+
+    def _ready_at(self, row: LaneRow, worker: WorkerId, grace: float) -> float:
+        assert row.wanted_since is not None
+        waiting_from = max(row.wanted_since, row.wanted_from)
+        if row.last_worker is not None and row.last_worker != worker and self._takes_lanes(row.last_worker):
+            grace = max(grace, self.limits.warm_seconds)
+        return waiting_from + grace
+
+    def _takes_lanes(self, worker: WorkerId) -> bool:
+        seen = self.workers.get(worker)
+        return (
+            seen is not None
+            and not seen.presence.draining
+            and seen.seen_at + self.limits.lease_seconds > self._clock.now()
+        )
+
+    def _fairest_first(self, ready: list[tuple[float, LaneRow]]) -> list[LaneRow]:
+        """Oldest first beyond our patience; before that, projects with the fewest lanes in hand first."""
+        now = self._clock.now()
+        ready.sort(key=lambda pair: (pair[0], pair[1].lane.key))
+        in_hand: dict[str, int] = {}
+        for row in self.lanes.values():
+            if row.owned(now):
+                in_hand[row.lane.project] = in_hand.get(row.lane.project, 0) + 1
+        ranked = []
+        for since, row in ready:
+            overdue = since <= now - self.limits.patience_seconds
+            rank = in_hand.get(row.lane.project, 0)
+            in_hand[row.lane.project] = rank + 1
+            ranked.append((not overdue, 0 if overdue else rank, since, row.lane.key, row))
+        return [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:-1])]
+
+    def _take(self, row: LaneRow, worker: WorkerId) -> Claim:
+        """Make the worker the lane's owner and consume the claim request: one step."""
+        now = self._clock.now()
+        lost_owner = row.worker
+        row.worker = row.last_worker = worker
+        row.fence += 1
+        row.claimed_at = row.last_activity = now
+        row.lease_until = now + self.limits.lease_seconds
+        row.wanted_since = None
+        if lost_owner is None:
+            self._event(row, Happening.CLAIMED)
+        else:
+            self._event(row, Happening.TAKEN_OVER, note=f"the lease of {lost_owner} ran out")
+        return Claim(row.lane, worker, row.fence)
+
+    async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
+        """See `Broker.keep`."""
+        now = self._clock.now()
+        self.workers[presence.worker] = WorkerRow(presence, now)
+        if presence.gone:
+            del self.workers[presence.worker]
+        lost, interrupts = [], []
+        for claim in claims:
+            row = self.lanes[claim.lane]
+            if not row.held_by(claim):
+                lost.append(claim)
+                continue
+            row.lease_until = now + self.limits.lease_seconds
+            head = row.head
+            if head and head.state is JobState.RUNNING and head.fence == claim.fence and head.interrupted:
+                interrupts.append(Interrupt(claim.lane, head.job.id, head.interrupted_by))
+        waits = [
+            now - max(row.wanted_since, row.wanted_from)
+            for row in self.lanes.values()
+            if row.wanted_since is not None and row.wanted_from <= now and row.open and not row.owned(now)
+        ]
+        return Pulse(tuple(lost), tuple(interrupts), len(waits), max(waits, default=0.0))
+
+    async def release(self, claim: Claim) -> None:
+        """See `Broker.release`."""
+        row = self.lanes[claim.lane]
+        if row.held_by(claim):
+            head = row.head
+            if head and head.state is JobState.RUNNING and head.fence == claim.fence:
+                self._settle(row, head, HandedBack())
+            self._let_go(row, Happening.RELEASED)
+
+    def _let_go(self, row: LaneRow, why: Happening) -> None:
+        self._event(row, why)
+        row.worker = row.claimed_at = row.lease_until = None
+        self._announce(row)
+
+    async def sweep(self) -> int:
+        """See `Broker.sweep`."""
+        now = self._clock.now()
+        stranded = [
+            row for row in self.lanes.values() if row.open and not row.owned(now) and row.wanted_since is None
+        ][: self.limits.sweep_lanes_max]
+        for row in stranded:
+            self._want(row)
+        for row in self.lanes.values():
+            if row.wanted_since is not None and (row.owned(now) or not row.open):
+                row.wanted_since = None
+        return len(stranded)
+
+    # --- working --------------------------------------------------------------------------------
+
+    async def next_job(self, claim: Claim) -> Delivery | Nothing:
+        """See `Broker.next_job`."""
+        row = self._held(claim)
+        return self._next(row, claim)
+
+    def _held(self, claim: Claim) -> LaneRow:
+        row = self.lanes[claim.lane]
+        if not row.held_by(claim):
+            raise ClaimLost(f"{claim.worker} no longer holds {claim.lane} with fence {claim.fence}")
+        return row
+
+    def _next(self, row: LaneRow, claim: Claim) -> Delivery | Nothing:
+        now = self._clock.now()
+        while (head := row.head) is not None:
+            if head.state is JobState.RUNNING and head.fence == claim.fence:
+                return delivery_of(head, claim)
+            if row.due_from() > now:
+                return Nothing(row.due_from() - now)
+            if head.state is JobState.RUNNING and not self._redeliverable(row, head):
+                continue
+            head.state, head.fence, head.worker = JobState.RUNNING, claim.fence, claim.worker
+            head.attempt += 1
+            head.started_at = row.last_activity = now
+            head.due_at = None
+            return delivery_of(head, claim)
+        return Nothing()
+
+    def _redeliverable(self, row: LaneRow, head: JobRow) -> bool:
+        """Judge a job whose owner was lost: may the next owner run it again?"""
+        if head.interrupted:
+            self._end(row, head, JobState.PREEMPTED, interrupted_note(head.interrupted_by))
+            return False
+        self._count_failure(row)
+        if head.attempt >= self.limits.deliveries_max:
+            note = f"its worker was lost {head.attempt} times"
+            self._event(row, Happening.DEAD, job=head, note=note)
+            self._end(row, head, JobState.DEAD, note)
+            return False
+        if row.due_from() > self._clock.now():
+            return False  # one failure too many: the lane is parked now
+        self._event(row, Happening.REDELIVERED, job=head, note=f"{head.worker} was lost")
+        return True
+
+    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
+        """See `Broker.settle`."""
+        row = self._held(delivery.claim)
+        job = self.jobs[delivery.job.id]
+        if job.fence != delivery.claim.fence:
+            raise ClaimLost(f"job {job.job.id} was not delivered under this claim")
+        if job.state is JobState.RUNNING:
+            if job.attempt != delivery.attempt:
+                raise ClaimLost(f"job {job.job.id} is at attempt {job.attempt}, not {delivery.attempt}")
+            self._settle(row, job, outcome)
+        return self._next(row, delivery.claim) if more else Nothing()
+
+    def _settle(self, row: LaneRow, job: JobRow, outcome: Outcome) -> None:
+        verdict = judge(
+            outcome,
+            attempt=job.attempt,
+            interrupted=job.interrupted,
+            by=job.interrupted_by,
+            limits=self.limits,
+        )
+        now = row.last_activity = self._clock.now()
+        if verdict.failed_attempt:
+            self._count_failure(row)
+        elif verdict.state in (JobState.DONE, JobState.FAILED):
+            row.failures = 0
+        match verdict.state:
+            case JobState.RETRYING:
+                self._event(row, Happening.RETRY, job=job, note=verdict.note)
+                job.state, job.note, job.due_at = verdict.state, verdict.note, now + verdict.retry_in
+            case JobState.QUEUED:
+                self._event(row, Happening.HANDED_BACK, job=job, note=verdict.note)
+                job.state, job.note, job.started_at = verdict.state, verdict.note, None
+                job.attempt -= 1
+            case _:
+                if verdict.state is JobState.DEAD:
+                    self._event(row, Happening.DEAD, job=job, note=verdict.note)
+                self._end(row, job, verdict.state, verdict.note)
+
+    def _count_failure(self, row: LaneRow) -> None:
+        row.failures += 1
+        if row.failures >= self.limits.breaker_failures:
+            row.failures = 0
+            row.parked_until = self._clock.now() + self.limits.breaker_seconds
+            self._event(row, Happening.PARKED, note=f"{self.limits.breaker_failures} failures in a row")
+
+    def _end(self, row: LaneRow, job: JobRow, state: JobState, note: str) -> None:
+        assert state in ENDED
+        job.state, job.note, job.finished_at = state, note, self._clock.now()
+        job.due_at = None
+        row.open.remove(job)
+        if job.job.wants_reply:
+            job.replies_owed.add(state.value)
+        self._wakeups.send([job_topic(job.job.id)])
+
+    # --- the operator's hand --------------------------------------------------------------------
+
+    async def interrupt(self, lane: Lane) -> JobId | None:
+        """See `Control.interrupt`."""
+        row = self._known(lane)
+        stopped = self._interrupt(row, row.head, None) if row.head else None
+        self._announce(row)
+        return stopped
+
+    async def evict(self, lane: Lane) -> bool:
+        """See `Control.evict`."""
+        row = self._known(lane)
+        row.parked_until, row.failures = None, 0
+        evicted = row.worker
+        if evicted is None:
+            self._announce(row)
+            return False
+        self._let_go(row, Happening.EVICTED)
+        self._wakeups.send([worker_topic(evicted), lane_topic(lane)])
+        return True
+
+    async def redrive(self, job: JobId) -> None:
+        """See `Control.redrive`."""
+        row = self._dead(job, JobState.QUEUED)
+        lane = self.lanes[row.job.lane]
+        row.state, row.attempt, row.note = JobState.QUEUED, 0, "redriven"
+        row.interrupted, row.interrupted_by = False, None
+        row.started_at = row.finished_at = None
+        self.jobs[job] = self.jobs.pop(job)  # behind everything that waits
+        lane.open.append(row)
+        self._event(lane, Happening.REDRIVEN, job=row)
+        self._announce(lane)
+
+    async def drop(self, job: JobId) -> None:
+        """See `Control.drop`."""
+        row = self._dead(job, JobState.DROPPED)
+        row.state = JobState.DROPPED
+        self._event(self.lanes[row.job.lane], Happening.DROPPED, job=row)
+
+    def _dead(self, job: JobId, wanted: JobState) -> JobRow:
+        row = self.jobs.get(job)
+        if row is None:
+            raise NotFound(f"there is no job {job}")
+        if row.state is not JobState.DEAD:
+            raise NotAllowed(f"job {job} is {row.state}; only a dead job can become {wanted}")
+        return row
+
+    # --- shared ---------------------------------------------------------------------------------
+
+    def _lane(self, lane: Lane) -> LaneRow:
+        row = self.lanes.get(lane)
+        if row is None:
+            row = self.lanes[lane] = LaneRow(lane)
+        return row
+
+    def _known(self, lane: Lane) -> LaneRow:
+        row = self.lanes.get(lane)
+        if row is None:
+            raise NotFound(f"nothing was ever submitted to {lane}")
+        return row
+
+    def _event(self, row: LaneRow, what: Happening, *, job: JobRow | None = None, note: str = "") -> None:
+        now, worker = self._clock.now(), row.worker
+        self.events.append(
+            LaneEvent(now, row.lane, what, worker, row.fence, job.job.id if job else None, note)
+        )

@@ -1,0 +1,244 @@
+"""One SQLite file, several processes, durable commits, and many verbs in one commit.
+
+Every verb runs on the event loop's own thread. Verbs that are asked for in the same turn of the loop
+share one transaction, so a worker with many slots pays for one durable commit, not for one a slot.
+Only *waiting* for another process's transaction happens in a helper thread: the loop, with the
+watchdogs of all leases in it, never waits for a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from webordinary.backends.sqlite.schema import check_version, migrate
+from webordinary.backends.sqlite.tx import Tx
+from webordinary.backends.wakeups import Wakeups
+from webordinary.core.errors import BackendUnavailable, StoreBusy, StoreFull, WebordinaryError
+from webordinary.ports.clock import Clock
+
+T = TypeVar("T")
+Verb = Callable[[Tx], T]
+
+LOCK_WAIT_SECONDS = 10.0  # another process's transaction takes milliseconds; longer means it is stuck
+FOREIGN_LOCK_SECONDS = 2.0  # a tool that writes to the file without our lock
+VERBS_PER_COMMIT = 512
+CHECKPOINT_PAGES = 4000
+FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE}
+BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+@dataclass(slots=True)
+class _Asked:
+    verb: Verb[Any]
+    future: asyncio.Future[Any]
+
+
+class Engine:
+    """Runs verbs as transactions on one file."""
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        wakeups: Wakeups,
+        *,
+        shared_commits: bool = True,
+        synchronous: str = "FULL",
+    ) -> None:
+        """Open the file and bring its schema forward; create it if it is not there."""
+        self.path, self._clock, self._wakeups = path, clock, wakeups
+        self._shared_commits = shared_commits
+        self._asked: list[_Asked] = []
+        self._flushing = False
+        self._overdue: asyncio.TimerHandle | None = None
+        self._lock_file = -1
+        with _translated(path):
+            self._lock_file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._writer = _connect(path, synchronous)
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX)
+            try:
+                migrate(self._writer, str(path))
+            finally:
+                fcntl.flock(self._lock_file, fcntl.LOCK_UN)
+            self._reader = _connect(path, synchronous, read_only=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+        self._writer.close()
+        if self._lock_file >= 0:
+            os.close(self._lock_file)
+            self._lock_file = -1
+
+    def read(self, query: Verb[T]) -> T:
+        """Run a query on a connection that cannot write. It sees all that was committed before."""
+        with _translated(self.path):
+            return query(Tx(self._reader, self._clock.now()))
+
+    def changes_seen(self) -> int:
+        """Give a number that differs when another process has committed since."""
+        with _translated(self.path):
+            return int(self._reader.execute("PRAGMA data_version").fetchone()[0])
+
+    async def write(self, verb: Verb[T]) -> T:
+        """Run a verb in a durable transaction, possibly shared with other verbs of this turn."""
+        if not self._shared_commits:
+            return self._write_alone(verb)
+        loop = asyncio.get_running_loop()
+        asked: _Asked = _Asked(verb, loop.create_future())
+        self._asked.append(asked)
+        if not self._flushing:
+            self._flushing = True
+            loop.call_soon(self._flush, loop)
+        result: T = await asked.future
+        return result
+
+    def _write_alone(self, verb: Verb[T]) -> T:
+        with _translated(self.path):
+            tx = Tx(self._writer, self._clock.now())
+            self._writer.execute("BEGIN IMMEDIATE")
+            with self._rolled_back_on_error():
+                result = verb(tx)
+                self._writer.execute("COMMIT")
+        self._wakeups.send(tx.topics)
+        return result
+
+    @contextlib.contextmanager
+    def _rolled_back_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            raise
+
+    # --- shared commits ---------------------------------------------------------------------------
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take the lock at once if it is free; otherwise let a thread wait for it."""
+        try:
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait_for_lock(loop)
+        else:
+            self._commit_all(loop)
+
+    def _wait_for_lock(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._overdue = loop.call_later(LOCK_WAIT_SECONDS, self._give_up_waiting, loop)
+        lock_file = self._lock_file
+
+        def locked() -> None:
+            if self._overdue is not None:
+                self._overdue.cancel()
+            self._commit_all(loop)
+
+        def wait() -> None:
+            with contextlib.suppress(OSError, RuntimeError):  # closed meanwhile
+                fcntl.flock(lock_file, fcntl.LOCK_EX)
+                loop.call_soon_threadsafe(locked)
+
+        threading.Thread(target=wait, name="waiting for the store", daemon=True).start()
+
+    def _give_up_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer those who waited so far; the thread goes on waiting for those who ask later."""
+        self._overdue = loop.call_later(LOCK_WAIT_SECONDS, self._give_up_waiting, loop)
+        asked, self._asked = self._asked, []
+        busy = StoreBusy(
+            f"{self.path} has been locked by another process for {LOCK_WAIT_SECONDS:g} s. "
+            "Nothing of this call was stored; it can be repeated."
+        )
+        for one in asked:
+            if not one.future.done():
+                one.future.set_exception(busy)
+
+    def _commit_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        """With the lock held: run what was asked for in one commit, and hand out the results."""
+        batch = [one for one in self._asked[:VERBS_PER_COMMIT] if not one.future.done()]
+        del self._asked[:VERBS_PER_COMMIT]
+        topics: dict[str, None] = {}
+        try:
+            settled = self._commit(batch, topics)
+        finally:
+            fcntl.flock(self._lock_file, fcntl.LOCK_UN)
+            self._flushing = bool(self._asked)
+            if self._flushing:
+                loop.call_soon(self._flush, loop)
+        self._wakeups.send(topics)
+        for one, result in settled:
+            if isinstance(result, Exception):
+                one.future.set_exception(result)
+            else:
+                one.future.set_result(result)
+
+    def _commit(self, batch: list[_Asked], topics: dict[str, None]) -> list[tuple[_Asked, Any]]:
+        if not batch:
+            return []
+        try:
+            return list(zip(batch, self._transact([one.verb for one in batch], topics), strict=True))
+        except Exception:  # noqa: BLE001 - one verb spoiled the batch: let each stand for itself
+            topics.clear()
+            return [(one, self._transact_one(one.verb, topics)) for one in batch]
+
+    def _transact_one(self, verb: Verb[Any], topics: dict[str, None]) -> object:
+        try:
+            with _translated(self.path):
+                return self._transact([verb], topics)[0]
+        except Exception as error:  # noqa: BLE001 - handed to whoever asked
+            return error
+
+    def _transact(self, verbs: list[Verb[Any]], topics: dict[str, None]) -> list[object]:
+        tx = Tx(self._writer, self._clock.now())
+        self._writer.execute("BEGIN IMMEDIATE")
+        with self._rolled_back_on_error():
+            results = [_refusal_as_value(verb, tx) for verb in verbs]
+            self._writer.execute("COMMIT")
+        topics.update(tx.topics)
+        return results
+
+
+def _refusal_as_value(verb: Verb[Any], tx: Tx) -> object:
+    try:
+        return verb(tx)
+    except WebordinaryError as refusal:
+        return refusal
+
+
+def _connect(path: Path, synchronous: str, *, read_only: bool = False) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=FOREIGN_LOCK_SECONDS)
+    check_version(connection, str(path))
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    return connection
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Let no error of the driver leave this backend."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _our_error(error, path) from error
+    except OSError as error:
+        raise BackendUnavailable(f"{path} can't be used: {error.strerror or error}") from error
+
+
+def _our_error(error: sqlite3.Error, path: Path) -> WebordinaryError:
+    code = getattr(error, "sqlite_errorcode", None)
+    if code in FULL_CODES:
+        return StoreFull(
+            f"there is no room left for {path}. Nothing of this call was stored, all that was "
+            "acknowledged before is kept. Free some space there and try again."
+        )
+    if code in BUSY_CODES:
+        return StoreBusy(f"another program keeps {path} locked. Nothing of this call was stored; try again.")
+    return BackendUnavailable(f"{path}: {error}")

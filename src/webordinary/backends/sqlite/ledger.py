@@ -1,0 +1,152 @@
+"""What people are shown of the SQLite store."""
+
+from __future__ import annotations
+
+from webordinary.backends.polling import poll_result
+from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.submitting import OPEN_STATES
+from webordinary.backends.sqlite.tx import Row, Tx
+from webordinary.backends.wakeups import Wakeups
+from webordinary.core.claim import WorkerId
+from webordinary.core.errors import NotFound
+from webordinary.core.job import JobId, JobState
+from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
+from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, LaneView, WorkerView
+from webordinary.ports.clock import Clock
+
+_JOB = (
+    "SELECT id, lane, state, instruction, message_id, arrival, attempt, submitted_at, started_at, finished_at,"
+    " due_at, worker, fence, interrupted, interrupted_by, note,"
+    " (SELECT COUNT(*) FROM owed_replies WHERE owed_replies.job = jobs.id) FROM jobs"
+)
+_LANE = (
+    "SELECT lanes.lane, lanes.worker, lanes.fence, claimed_at, last_activity, lease_until, wanted_since, failures,"
+    f" parked_until, (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES}),"
+    " (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state = 'dead'),"
+    " head.id, head.state, head.attempt, head.fence, head.due_at, head.started_at, head.submitted_at"
+    " FROM lanes LEFT JOIN jobs AS head ON head.seq = (SELECT seq FROM jobs"
+    f" WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES} ORDER BY seq LIMIT 1)"
+)
+_WORKER = (
+    "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers WHERE seen_at + ? > ? ORDER BY worker"
+)
+
+
+class SqliteLedger:
+    """Reads only, on the connection that cannot write."""
+
+    def __init__(self, engine: Engine, limits: Limits, wakeups: Wakeups, clock: Clock) -> None:
+        """Look at a file."""
+        self._engine, self._limits, self._wakeups, self._clock = engine, limits, wakeups, clock
+
+    async def workers(self) -> list[WorkerView]:
+        """See `Ledger.workers`."""
+        return self._engine.read(self._workers)
+
+    def _workers(self, tx: Tx) -> list[WorkerView]:
+        held: dict[str, list[Lane]] = {}
+        for worker, lane in tx.all(
+            "SELECT worker, lane FROM lanes WHERE worker IS NOT NULL AND lease_until > ?", (tx.now,)
+        ):
+            held.setdefault(worker, []).append(Lane.from_key(lane))
+        return [
+            WorkerView(WorkerId(row[0]), *row[1:6], bool(row[6]), tuple(sorted(held.get(row[0], ()))))
+            for row in tx.all(_WORKER, (self._limits.lease_seconds, tx.now))
+        ]
+
+    async def lanes(self, *, limit: int, after: Lane | None = None) -> list[LaneView]:
+        """See `Ledger.lanes`."""
+        sql = f"{_LANE} WHERE lanes.lane > ? ORDER BY lanes.lane LIMIT ?"
+        return [
+            _lane_view(row)
+            for row in self._engine.read(lambda tx: tx.all(sql, (after.key if after else "", limit)))
+        ]
+
+    async def lane(self, lane: Lane) -> LaneView:
+        """See `Ledger.lane`."""
+        row = self._engine.read(lambda tx: tx.one(f"{_LANE} WHERE lanes.lane = ?", (lane.key,)))
+        if row is None:
+            raise NotFound(f"nothing was ever submitted to {lane}")
+        return _lane_view(row)
+
+    async def jobs(
+        self, *, limit: int, lane: Lane | None = None, state: JobState | None = None, before: JobId | None = None
+    ) -> list[JobView]:
+        """See `Ledger.jobs`."""
+        wheres, values = ["1"], list[object]()
+        if lane is not None:
+            wheres.append("lane = ?")
+            values.append(lane.key)
+        if state is not None:
+            wheres.append("state = ?")
+            values.append(state.value)
+        if before is not None:
+            wheres.append("seq < (SELECT seq FROM jobs WHERE id = ?)")
+            values.append(before)
+        sql = f"{_JOB} WHERE {' AND '.join(wheres)} ORDER BY seq DESC LIMIT ?"
+        return [_job_view(row) for row in self._engine.read(lambda tx: tx.all(sql, (*values, limit)))]
+
+    async def job(self, job: JobId) -> JobView:
+        """See `Ledger.job`."""
+        exact = self._engine.read(lambda tx: tx.one(f"{_JOB} WHERE id = ?", (job,)))
+        if exact is not None:
+            return _job_view(exact)
+        rows = self._engine.read(
+            lambda tx: tx.all(f"{_JOB} WHERE id >= ? AND substr(id, 1, ?) = ? LIMIT 2", (job, len(job), job))
+        )
+        if len(rows) != 1:
+            raise NotFound(f"there is no job {job}" if not rows else f"several jobs begin with {job}")
+        return _job_view(rows[0])
+
+    async def history(self, lane: Lane, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
+        """See `Ledger.history`."""
+        rows = self._engine.read(
+            lambda tx: tx.all(
+                "SELECT at, lane, what, worker, fence, job, note FROM history"
+                " WHERE lane = ? AND (? IS NULL OR job = ?) ORDER BY event DESC LIMIT ?",
+                (lane.key, job, job, limit),
+            )
+        )
+        return [
+            LaneEvent(at, Lane.from_key(key), Happening(what), worker, fence, about, note)
+            for at, key, what, worker, fence, about, note in reversed(rows)
+        ]
+
+    async def counts(self) -> dict[JobState, int]:
+        """See `Ledger.counts`."""
+        counts = dict.fromkeys(JobState, 0)
+        for state, count in self._engine.read(lambda tx: tx.all("SELECT state, COUNT(*) FROM jobs GROUP BY state")):
+            counts[JobState(state)] = count
+        return counts
+
+    async def result(self, job: JobId, *, wait: float) -> JobView:
+        """See `Ledger.result`."""
+        return await poll_result(self._wakeups, self._clock, job, wait, self.job)
+
+
+def _job_view(row: Row) -> JobView:
+    return JobView(
+        id=JobId(row[0]),
+        lane=Lane.from_key(row[1]),
+        state=JobState(row[2]),
+        instruction=row[3],
+        message_id=row[4],
+        arrival=row[5],
+        attempt=row[6],
+        submitted_at=row[7],
+        started_at=row[8],
+        finished_at=row[9],
+        due_at=row[10],
+        worker=row[11],
+        fence=row[12],
+        interrupted=bool(row[13]),
+        interrupted_by=row[14],
+        note=row[15],
+        replies_owed=row[16],
+    )
+
+
+def _lane_view(row: Row) -> LaneView:
+    head = HeadView(JobId(row[11]), JobState(row[12]), *row[13:18]) if row[11] is not None else None
+    return LaneView(Lane.from_key(row[0]), *row[1:11], head)

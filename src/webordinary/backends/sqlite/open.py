@@ -1,0 +1,43 @@
+"""Open the embedded store of a home folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from webordinary.backends.sqlite.control import SqliteControl
+from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.ledger import SqliteLedger
+from webordinary.backends.sqlite.store import SqliteStore
+from webordinary.backends.sqlite.wakeups import SocketWakeups
+from webordinary.backends.store import TransactionalBroker
+from webordinary.core.errors import BackendUnavailable
+from webordinary.core.limits import Limits
+from webordinary.ports.backend import Backend
+from webordinary.ports.clock import Clock
+
+STORE_NAME = "webordinary.db"
+
+
+def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = "FULL") -> Backend:
+    """Open the store in a folder; both are created if they are not there."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BackendUnavailable(f"can't use {home}: {error.strerror}. Choose another --home.") from error
+    path = home / STORE_NAME
+    wakeups = SocketWakeups(path, clock.unique())
+    engine = Engine(path, clock, wakeups, synchronous=synchronous)
+    wakeups.watch(engine.changes_seen)
+    broker = TransactionalBroker(SqliteStore(engine, limits), wakeups, clock)
+
+    def close() -> None:
+        wakeups.close()
+        engine.close()
+
+    return Backend(
+        broker=broker,
+        gatekeeper=broker,
+        ledger=SqliteLedger(engine, limits, wakeups, clock),
+        control=SqliteControl(engine),
+        close=close,
+    )

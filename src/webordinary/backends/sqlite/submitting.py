@@ -1,0 +1,107 @@
+"""Submitting: a job becomes durable in its lane, and the lane gets an owner's attention or a claim request."""
+
+from __future__ import annotations
+
+from webordinary.backends.sqlite.records import event, owe_reply
+from webordinary.backends.sqlite.tx import Tx
+from webordinary.backends.wakeups import CLAIMS, job_topic, lane_topic, worker_topic
+from webordinary.core.claim import WorkerId
+from webordinary.core.job import Arrival, Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.lane import Lane
+from webordinary.core.outcome import interrupted_note
+from webordinary.core.views import Happening
+
+OPEN_STATES = "('queued', 'running', 'retrying')"
+
+# From when on a lane's head may be delivered: its back-off and the lane's parking decide.
+DUE_FROM = f"""
+    MAX(IFNULL(lanes.parked_until, 0),
+        IFNULL((SELECT CASE WHEN jobs.state = 'retrying' THEN jobs.due_at END
+                FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES}
+                ORDER BY jobs.seq LIMIT 1), 0))
+"""
+
+
+def submit(tx: Tx, job: Job) -> Submitted | Duplicate:
+    """See `Broker.submit`."""
+    lane = job.lane.key
+    known = tx.one("SELECT id FROM jobs WHERE lane = ? AND message_id = ?", (lane, job.message_id))
+    if known is not None:
+        return Duplicate(JobId(known[0]))
+    tx.do("INSERT INTO lanes (lane, project) VALUES (?, ?) ON CONFLICT DO NOTHING", (lane, job.lane.project))
+    interrupts = make_way(tx, job)
+    ahead = tx.one(f"SELECT COUNT(*) FROM jobs WHERE lane = ? AND state IN {OPEN_STATES}", (lane,))
+    tx.do(
+        "INSERT INTO jobs (id, lane, message_id, instruction, arrival, wants_reply, state, submitted_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, 'queued', ?)",
+        (job.id, lane, job.message_id, job.instruction, job.arrival.value, job.wants_reply, tx.now),
+    )
+    announce(tx, job.lane)
+    return Submitted(job.id, ahead[0] if ahead else 0, interrupts)
+
+
+def make_way(tx: Tx, newer: Job) -> JobId | None:
+    """Do to the jobs ahead what the newer one's arrival policy says."""
+    if newer.arrival is Arrival.REPLACE_PENDING:
+        pending = tx.all(
+            "SELECT id FROM jobs WHERE lane = ? AND state IN ('queued', 'retrying') ORDER BY seq",
+            (newer.lane.key,),
+        )
+        for (job,) in pending:
+            end(tx, JobId(job), JobState.PREEMPTED, f"replaced by the newer job {newer.id}")
+    if newer.arrival is Arrival.INTERRUPT:
+        return interrupt_head(tx, newer.lane, newer.id)
+    return None
+
+
+def interrupt_head(tx: Tx, lane: Lane, by: JobId | None) -> JobId | None:
+    """Ask the lane's running job to stop; one that waits for its next attempt ends at once."""
+    head = tx.one(
+        "SELECT id, state, interrupted FROM jobs"
+        f" WHERE lane = ? AND state IN {OPEN_STATES} ORDER BY seq LIMIT 1",
+        (lane.key,),
+    )
+    if head is None or head[1] == JobState.QUEUED:
+        return None
+    job, state, interrupted = head
+    if not interrupted:
+        event(tx, lane, Happening.INTERRUPTED, job=job, note=interrupted_note(by))
+    if state == JobState.RETRYING:
+        end(tx, job, JobState.PREEMPTED, interrupted_note(by))
+        return JobId(job)
+    if not interrupted:
+        tx.do("UPDATE jobs SET interrupted = 1, interrupted_by = ? WHERE id = ?", (by, job))
+    owner = tx.one("SELECT worker FROM lanes WHERE lane = ?", (lane.key,))
+    if owner is not None and owner[0] is not None:
+        tx.wake(worker_topic(WorkerId(owner[0])))
+    return JobId(job)
+
+
+def end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
+    """End a job; the owed reply is stored with it."""
+    tx.do(
+        "UPDATE jobs SET state = ?, note = ?, finished_at = ?, due_at = NULL WHERE id = ?",
+        (state.value, note, tx.now, job),
+    )
+    owe_reply(tx, job, state)
+    tx.wake(job_topic(job))
+
+
+def announce(tx: Tx, lane: Lane) -> None:
+    """Wake the lane's owner; a lane without a live one gets a claim request."""
+    owned = tx.one("SELECT 1 FROM lanes WHERE lane = ? AND worker IS NOT NULL AND lease_until > ?", (lane.key, tx.now))
+    if owned:
+        tx.wake(lane_topic(lane))
+    else:
+        want(tx, lane)
+
+
+def want(tx: Tx, lane: Lane) -> None:
+    """Leave a claim request, if anything waits in the lane."""
+    wanted = tx.do(
+        f"UPDATE lanes SET wanted_since = IFNULL(wanted_since, ?), wanted_from = {DUE_FROM}"
+        f" WHERE lane = ? AND EXISTS (SELECT 1 FROM jobs WHERE lane = lanes.lane AND state IN {OPEN_STATES})",
+        (tx.now, lane.key),
+    )
+    if wanted:
+        tx.wake(CLAIMS)

@@ -1,0 +1,43 @@
+"""A transaction in progress: what the verbs see of the database."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+Row = tuple[Any, ...]
+Values = Sequence[object] | dict[str, object]
+
+
+class Tx:
+    """The open transaction. `now` is the store's one clock; topics are woken after the commit.
+
+    A verb must refuse (raise one of our errors) before it writes: the transaction may be shared with
+    verbs of other slots, and only an unforeseen error rolls it back.
+    """
+
+    __slots__ = ("_connection", "now", "topics")
+
+    def __init__(self, connection: sqlite3.Connection, now: float) -> None:
+        """Begin to collect wake-ups."""
+        self._connection = connection
+        self.now = now
+        self.topics: dict[str, None] = {}
+
+    def one(self, sql: str, values: Values = ()) -> Row | None:
+        """Read the first row."""
+        row: Row | None = self._connection.execute(sql, values).fetchone()
+        return row
+
+    def all(self, sql: str, values: Values = ()) -> list[Row]:
+        """Read all rows."""
+        return self._connection.execute(sql, values).fetchall()
+
+    def do(self, sql: str, values: Values = ()) -> int:
+        """Write; say how many rows changed."""
+        return self._connection.execute(sql, values).rowcount
+
+    def wake(self, topic: str) -> None:
+        """Wake the waiters of a topic once this is committed."""
+        self.topics[topic] = None

@@ -1,0 +1,152 @@
+"""Waking waiters in other processes: one datagram socket a process, in a folder beside the store.
+
+A process that waits listens on a socket there; a process that committed something sends the topics to
+every socket it finds. A slow look at the file's change counter covers what a lost datagram could miss.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from webordinary.backends.wakeups import Ear, LocalWakeups
+from webordinary.core.errors import BackendUnavailable
+
+SOCKET_PATH_BYTES = 100  # what fits a socket address everywhere, with a little room
+DATAGRAM_BYTES = 16_000
+DATAGRAMS_PER_READ = 64
+MISSED_WAKEUP_SECONDS = 1.0
+EVERYTHING = b"*"
+
+
+class SocketWakeups:
+    """Wakes waiters of this process and of all others on the same store."""
+
+    def __init__(self, store: Path, name: str) -> None:
+        """Choose the folder; nothing is opened until somebody listens."""
+        self._local = LocalWakeups()
+        self._folder = _folder_for(store)
+        self._path = self._folder / f"{name}.sock"
+        self._ears: socket.socket | None = None
+        self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._peers: list[str] = []
+        self._folder_changed_ns = -1
+        self._changes: Callable[[], int] | None = None
+        self._changes_seen = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._look: asyncio.TimerHandle | None = None
+
+    def watch(self, changes: Callable[[], int]) -> None:
+        """Name the counter that tells whether another process has committed."""
+        self._changes = changes
+
+    def listen(self, topic: str) -> Ear:
+        """Open an ear; the first one opens this process's socket."""
+        if self._ears is None:
+            self._open()
+        return self._local.listen(topic)
+
+    def send(self, topics: Iterable[str]) -> None:
+        """Wake waiters here and elsewhere. Never blocks: a peer that is too busy to hear looks by itself."""
+        topics = tuple(topics)
+        if not topics:
+            return
+        self._local.send(topics)
+        peers = self._others()
+        if not peers:
+            return
+        message = "\n".join(topics).encode()
+        if len(message) > DATAGRAM_BYTES:
+            message = EVERYTHING
+        for peer in peers:
+            self._tell(peer, message)
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._look is not None:
+            self._look.cancel()
+        if self._ears is not None:
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.remove_reader(self._ears)
+            self._ears.close()
+            self._path.unlink(missing_ok=True)
+            self._ears = None
+        self._mouth.close()
+
+    def _open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        try:
+            self._ears.bind(str(self._path))
+        except OSError as error:
+            self._ears.close()
+            self._ears = None
+            raise BackendUnavailable(f"can't listen at {self._path}: {error.strerror}") from error
+        self._loop.add_reader(self._ears, self._hear)
+        self._look_again()
+
+    def _hear(self) -> None:
+        assert self._ears is not None
+        heard: dict[str, None] = {}
+        for _ in range(DATAGRAMS_PER_READ):
+            try:
+                message = self._ears.recv(DATAGRAM_BYTES + 1)
+            except OSError:
+                break
+            if message == EVERYTHING:
+                self._local.wake_all()
+            else:
+                heard.update(dict.fromkeys(message.decode(errors="replace").split("\n")))
+        self._local.send(heard)
+
+    def _look_again(self) -> None:
+        """Once a second, cheaply: has anybody committed something whose datagram we may have missed?"""
+        assert self._loop is not None
+        self._look = self._loop.call_later(MISSED_WAKEUP_SECONDS, self._look_again)
+        if self._changes is None:
+            return
+        with contextlib.suppress(BackendUnavailable):
+            seen = self._changes()
+            if seen != self._changes_seen:
+                self._changes_seen = seen
+                self._local.wake_all()
+
+    def _others(self) -> list[str]:
+        with contextlib.suppress(OSError):
+            changed = self._folder.stat().st_mtime_ns
+            if changed != self._folder_changed_ns:
+                self._folder_changed_ns = changed
+                own = self._path.name
+                names = (name for name in os.listdir(self._folder) if name.endswith(".sock") and name != own)
+                self._peers = [str(self._folder / name) for name in sorted(names)]
+        return self._peers
+
+    def _tell(self, peer: str, message: bytes) -> None:
+        try:
+            self._mouth.sendto(message, peer)
+        except ConnectionRefusedError:  # its process is gone and left the socket behind
+            with contextlib.suppress(OSError):
+                os.unlink(peer)
+        except OSError:
+            return
+
+
+def _folder_for(store: Path) -> Path:
+    """Beside the store; in the temporary folder where that path is too long for a socket."""
+    folder = store.absolute().parent / "wake"
+    if len(os.fsencode(folder)) + 40 > SOCKET_PATH_BYTES:
+        digest = hashlib.sha256(os.fsencode(store.resolve())).hexdigest()[:16]
+        folder = Path(tempfile.gettempdir()) / f"webordinary-{os.getuid()}-{digest}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_uid != os.getuid():
+            raise BackendUnavailable(f"{folder} belongs to somebody else; remove it or set another TMPDIR")
+    except OSError as error:
+        raise BackendUnavailable(f"can't use {folder}: {error.strerror}") from error
+    return folder

@@ -1,0 +1,1 @@
+"""Stage 4, waiting -> owned lane: generic workers claim lanes, serve them in order, and let go."""

@@ -1,0 +1,1 @@
+"""Nouns and rules. Standard library only; knows nothing of stores, mail or clocks."""

@@ -1,0 +1,109 @@
+"""A job: one instruction in a lane, its states, and the moves allowed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+
+from webordinary.core.errors import BadInput
+from webordinary.core.lane import Lane
+
+JobId = NewType("JobId", str)
+
+INSTRUCTION_CHARACTERS = 200_000
+MESSAGE_ID_CHARACTERS = 998  # the longest line a mail header may have
+
+
+class JobState(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    DONE = "done"
+    FAILED = "failed"
+    PREEMPTED = "preempted"
+    DEAD = "dead"
+    DROPPED = "dropped"
+
+
+# Drawn in docs/lifecycle.md; a test compares the two.
+MOVES: Mapping[JobState, Mapping[JobState, str]] = {
+    JobState.QUEUED: {
+        JobState.RUNNING: "delivered to the lane's owner",
+        JobState.PREEMPTED: "replaced by a newer job before it started",
+    },
+    JobState.RUNNING: {
+        JobState.DONE: "carried out",
+        JobState.FAILED: "answered with a reason; trying again would not help",
+        JobState.PREEMPTED: "interrupted by a newer job or by the operator",
+        JobState.RETRYING: "this attempt failed; another one follows after a back-off",
+        JobState.QUEUED: "handed back by a worker that is leaving; the attempt is not counted",
+        JobState.RUNNING: "its owner was lost; delivered again to the next owner",
+        JobState.DEAD: "its attempts ran out",
+    },
+    JobState.RETRYING: {
+        JobState.RUNNING: "back-off over, delivered again",
+        JobState.PREEMPTED: "a newer job arrived while it waited for its next attempt",
+    },
+    JobState.DEAD: {
+        JobState.QUEUED: "redriven by the operator, behind everything that waits",
+        JobState.DROPPED: "dropped by the operator",
+    },
+    JobState.DONE: {},
+    JobState.FAILED: {},
+    JobState.PREEMPTED: {},
+    JobState.DROPPED: {},
+}
+
+OPEN = frozenset({JobState.QUEUED, JobState.RUNNING, JobState.RETRYING})
+ENDED = frozenset(JobState) - OPEN
+
+
+class Arrival(StrEnum):
+    """What a new job does to the ones before it in its lane."""
+
+    INTERRUPT = "interrupt"
+    QUEUE = "queue"
+    REPLACE_PENDING = "replace-pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One instruction (one mail) for a lane."""
+
+    id: JobId
+    lane: Lane
+    instruction: str
+    message_id: str
+    arrival: Arrival = Arrival.INTERRUPT
+    wants_reply: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no store could keep or no person could read."""
+        if not self.instruction.strip():
+            raise BadInput("the instruction is empty")
+        if len(self.instruction) > INSTRUCTION_CHARACTERS:
+            raise BadInput(f"the instruction has more than {INSTRUCTION_CHARACTERS:,} characters")
+        if "\x00" in self.instruction:
+            raise BadInput("the instruction contains a NUL character")
+        if not 0 < len(self.message_id) <= MESSAGE_ID_CHARACTERS:
+            raise BadInput(f"a message id has 1 to {MESSAGE_ID_CHARACTERS} characters")
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The job is durable in its lane; `ahead` jobs of the lane end before it starts."""
+
+    job: JobId
+    ahead: int
+    interrupts: JobId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The lane already has a job for this message id; nothing was stored."""
+
+    job: JobId

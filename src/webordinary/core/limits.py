@@ -1,0 +1,51 @@
+"""Every limit, with its unit in its name and its reason beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webordinary.core.errors import BadLimits
+
+BEATS_PER_LEASE = 3  # two lost beats are survivable
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The times and counts of the claim protocol. All are settings; the defaults fit ten-minute jobs."""
+
+    lease_seconds: float = 60.0
+    beat_seconds: float = 15.0
+    idle_release_seconds: float = 30 * 60.0
+    sweep_seconds: float = 10.0  # how often each worker looks for stranded lanes, with jitter
+    sweep_lanes_max: int = 500  # bounded work per run
+
+    job_budget_seconds: float = 60 * 60.0
+    stop_grace_seconds: float = 5.0  # between asking a job to stop and killing it
+    drain_grace_seconds: float = 30.0  # between SIGTERM and handing back what still runs
+
+    deliveries_max: int = 5
+    retry_first_seconds: float = 2.0
+    retry_most_seconds: float = 120.0
+
+    exchange_grace_seconds: float = 0.25  # free workers go first; then idle owners give way
+    warm_seconds: float = 0.25  # a lane's last worker goes first: its workspace is warm
+    turn_seconds: float = 60.0  # a lane may be served this long ...
+    patience_seconds: float = 30.0  # ... before it gives way to lanes that waited longer than this
+
+    breaker_failures: int = 10  # failed attempts in a row that park a lane ...
+    breaker_seconds: float = 10 * 60.0  # ... for this long
+
+    def __post_init__(self) -> None:
+        """Refuse limits that would break a promise of the protocol."""
+        for name in self.__slots__:
+            if getattr(self, name) <= 0:
+                raise BadLimits(f"{name} must be more than zero")
+        if self.beat_seconds * BEATS_PER_LEASE >= self.lease_seconds:
+            raise BadLimits(
+                f"a lease of {self.lease_seconds:g} s needs beats closer than "
+                f"{self.lease_seconds / BEATS_PER_LEASE:g} s, so that two lost beats are survivable"
+            )
+
+    def retry_delay(self, attempt: int) -> float:
+        """How long a job waits after its attempt number `attempt` failed."""
+        return float(min(self.retry_first_seconds * 2 ** (attempt - 1), self.retry_most_seconds))

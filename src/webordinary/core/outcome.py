@@ -1,0 +1,93 @@
+"""How an attempt at a job ended, and what that makes of the job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from webordinary.core.job import ENDED, JobId, JobState
+from webordinary.core.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Carried out."""
+
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Trying again would not help; the reason is for the person who asked."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preempted:
+    """Stopped cleanly in favour of a newer job (or at the operator's word); `kept` says what was kept."""
+
+    by: JobId | None = None
+    kept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """This attempt failed in a way that another one may not."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """The worker is leaving; the attempt does not count."""
+
+    reason: str = "the worker is shutting down"
+
+
+Outcome = Done | Failed | Preempted | Retry | HandedBack
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an outcome makes of a job: its next state, and how the lane's record changes."""
+
+    state: JobState
+    note: str
+    retry_in: float = 0.0
+    failed_attempt: bool = False
+
+    @property
+    def ends_the_job(self) -> bool:
+        """Whether the job's reply is owed now."""
+        return self.state in ENDED
+
+
+def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None, limits: Limits) -> Verdict:
+    """Say what an attempt's outcome makes of its job.
+
+    A job that was asked to stop never comes back: neither a retry nor a hand-back may run it again
+    after the newer job that interrupted it.
+    """
+    match outcome:
+        case (Retry() | HandedBack()) if interrupted:
+            return Verdict(JobState.PREEMPTED, interrupted_note(by))
+        case Done(summary):
+            return Verdict(JobState.DONE, summary)
+        case Failed(reason):
+            return Verdict(JobState.FAILED, reason)
+        case Preempted(by, kept):
+            return Verdict(JobState.PREEMPTED, kept or interrupted_note(by))
+        case HandedBack(reason):
+            return Verdict(JobState.QUEUED, reason)
+        case Retry(reason):
+            if attempt >= limits.deliveries_max:
+                return Verdict(JobState.DEAD, reason, failed_attempt=True)
+            return Verdict(JobState.RETRYING, reason, limits.retry_delay(attempt), failed_attempt=True)
+        case _:
+            assert_never(outcome)
+
+
+def interrupted_note(by: JobId | None) -> str:
+    """Say in plain words who stopped a job."""
+    return f"interrupted by the newer job {by}" if by else "stopped by the operator"

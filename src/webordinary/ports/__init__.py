@@ -1,0 +1,1 @@
+"""What the core needs from the world, as small protocols. Every method is one atomic promise."""
