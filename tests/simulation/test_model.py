@@ -201,7 +201,7 @@ def test_states_that_differ_only_in_names_have_the_same_future(fault: Fault | No
 
 def test_the_search_visits_exactly_what_a_search_without_symmetry_visits() -> None:
     """Nothing is missed and nothing is made up by merging states."""
-    setup = Setup(jobs=1, crashes=1, pauses=False, duplicates=False)
+    setup = Setup(jobs=2, crashes=1, sweep=False, pauses=False, duplicates=False)
     plain = reachable(setup, 50_000)
     assert (
         len({packed(canonical(state, setup)) for state in plain})

@@ -32,6 +32,9 @@ class Shape:
 class Worker:
     """Claims lanes, serves each in a loop of its own, and sends one beat for all of them."""
 
+    lane_server: type[LaneServer] = LaneServer
+    sweeps = True
+
     def __init__(
         self,
         presence: Presence,
@@ -67,7 +70,9 @@ class Worker:
         await self._say_goodbye()
 
     def _background_loops(self) -> list[Coroutine[None, None, None]]:
-        loops = [self._beat(), self._sweep()]
+        loops = [self._beat()]
+        if self.sweeps:
+            loops.append(self._sweep())
         if self._shape.exit_when_idle_seconds is not None:
             loops.append(self._leave_when_idle(self._shape.exit_when_idle_seconds))
         return loops
@@ -90,7 +95,7 @@ class Worker:
         backoff = Backoff(self._clock)
         while not self._draining.is_set():
             self._changed.clear()
-            room, idle = self._capacity()
+            room, idle = self.capacity()
             if not room and not idle:
                 await self._changed.wait()
                 continue
@@ -115,7 +120,7 @@ class Worker:
         )
         self._serve(claimed, asked_at)
 
-    def _capacity(self) -> tuple[int, list[Claim]]:
+    def capacity(self) -> tuple[int, list[Claim]]:
         """Say how many slots are free; without any, which idle claims may go in exchange, coldest first."""
         room = max(self._presence.slots - len(self._servers), 0)
         if room:
@@ -129,7 +134,7 @@ class Worker:
                 self._servers[claim].exchanged()
         for claim in claimed.claims:
             log.info("claimed %s (fence %s)", claim.lane, claim.fence)
-            server = LaneServer(
+            server = self.lane_server(
                 claim, self._broker, self._handler, self._clock, self._limits, self._something_changed
             )
             server.pulse = self._pulse

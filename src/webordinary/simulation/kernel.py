@@ -18,7 +18,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal, Self, TypeVar
 
-from webordinary.simulation.virtual_loop import Process, StepHook, Stuck, VirtualLoop, current_process
+from webordinary.simulation.virtual_loop import PROCESS, Process, StepHook, Stuck, VirtualLoop
 
 __all__ = ["Kernel", "Process", "StepHook", "Stuck", "VirtualLoop"]
 
@@ -46,7 +46,7 @@ class Kernel:
     @property
     def current(self) -> Process:
         """Whose code runs."""
-        return current_process() or self.environment
+        return PROCESS.get(self.environment)
 
     @property
     def step_hook(self) -> StepHook | None:
@@ -71,7 +71,7 @@ class Kernel:
         try:
             return await body()
         finally:
-            if not self.loop.is_closed():
+            if process.state == "running" and not self.loop.is_closed():
                 others = [task for task in process.pending() if task is not process.main]
                 for task in others:
                     task.cancel()
@@ -128,6 +128,8 @@ class Kernel:
         finally:
             if collecting:
                 gc.enable()
+            for process in loop.processes:
+                process.tasks = process.pending()  # what failed unheard is heard of now
         return task.result()
 
     def waiting(self) -> str:

@@ -17,6 +17,9 @@ How the four stores look here:
 - unclaimed queue: an unordered bag of requests. A message nobody happens to receive and one still hidden by
   its visibility timeout cannot be told apart, so a dead receiver's request counts as visible again.
 - job table: settled in order: "accepted up to n" says it all.
+
+Left out, because nothing here depends on it: what a job does, retries, interrupts, heartbeats. A lease runs
+until it runs out, which for a worker that is alive means that it was paused or cut off.
 """
 
 from collections.abc import Iterable

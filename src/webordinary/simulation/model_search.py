@@ -6,7 +6,7 @@ reachable by steps that are sure to come, which new mail, crashes, pauses and du
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from webordinary.simulation.model import Setup, State, Step, canonical, packed, start
@@ -35,7 +35,7 @@ class Report:
     states: int
     transitions: int
     steps_deep: int
-    """The longest of the shortest ways from the start."""
+    """The length of the longest of all shortest ways from the start."""
     violations: tuple[Violation, ...]
 
     @property
@@ -48,11 +48,11 @@ class _Graph:
     """What is remembered of the search. A state's number is its place in the order of discovery."""
 
     numbers: dict[bytes, int] = field(default_factory=dict)
-    parents: "array[int]" = field(default_factory=lambda: array("l"))
+    parents: "array[int]" = field(default_factory=lambda: array("i"))
     drained: bytearray = field(default_factory=bytearray)
-    sure: "array[int]" = field(default_factory=lambda: array("L"))
+    sure: "array[int]" = field(default_factory=lambda: array("I"))
     """The states that sure steps lead to, for one state after the other ..."""
-    sure_from: "array[int]" = field(default_factory=lambda: array("L", [0]))
+    sure_from: "array[int]" = field(default_factory=lambda: array("I", [0]))
     """... and where each state's part of it begins."""
     transitions: int = 0
 
@@ -65,15 +65,13 @@ class _Graph:
     def ways_on(self, number: int) -> "array[int]":
         return self.sure[self.sure_from[number] : self.sure_from[number + 1]]
 
-    def path(self, number: int) -> list[bytes]:
-        """The packed states from the first one after the start to this one."""
-        numbers = []
+    def way_to(self, number: int) -> list[int]:
+        """The states on a shortest way to this one, without the start."""
+        way = []
         while number > 0:
-            numbers.append(number)
+            way.append(number)
             number = self.parents[number]
-        wanted = set(numbers)
-        keys = {number: key for key, number in self.numbers.items() if number in wanted}
-        return [keys[number] for number in reversed(numbers)]
+        return way[::-1]
 
 
 def explore(setup: Setup, *, progress: Progress | None = None) -> Report:
@@ -81,8 +79,8 @@ def explore(setup: Setup, *, progress: Progress | None = None) -> Report:
     graph = _Graph()
     bad = _search(graph, setup, progress)
     violations = [_unsafe(graph, setup, *bad)] if bad else _stuck(graph, setup)
-    depth = len(graph.path(len(graph.numbers) - 1))
-    return Report(setup, len(graph.numbers), graph.transitions, depth, tuple(violations))
+    states = len(graph.numbers)
+    return Report(setup, states, graph.transitions, len(graph.way_to(states - 1)), tuple(violations))
 
 
 def _search(graph: _Graph, setup: Setup, progress: Progress | None) -> tuple[int, Step] | None:
@@ -113,7 +111,7 @@ def _search(graph: _Graph, setup: Setup, progress: Progress | None) -> tuple[int
 
 
 def _unsafe(graph: _Graph, setup: Setup, number: int, step: Step) -> Violation:
-    *_, (state, lines) = _replayed(setup, graph.path(number))
+    state, lines = _replayed(graph, setup, number)
     last = next(one for one in steps(state, setup) if one.broken == step.broken)
     return Violation(step.broken, (*lines, _line(last)))
 
@@ -124,7 +122,7 @@ def _stuck(graph: _Graph, setup: Setup) -> list[Violation]:
     if not doomed:
         return []
     still = next((number for number in doomed if not graph.ways_on(number)), None)
-    *_, (state, lines) = _replayed(setup, graph.path(doomed[0] if still is None else still))
+    state, lines = _replayed(graph, setup, doomed[0] if still is None else still)
     jobs = " and ".join(f"job {job}" for job in range(state.accepted + 1, state.sent + 1))
     how = "everything goes round in circles" if still is None else "nothing moves any more"
     return [Violation(f"stuck: {how} and {jobs} is left behind", lines)]
@@ -150,14 +148,15 @@ def _doomed(graph: _Graph) -> list[int]:
     return left
 
 
-def _replayed(setup: Setup, path: list[bytes]) -> Iterator[tuple[State, tuple[str, ...]]]:
-    """Walk the path with names that last, so that worker A stays worker A and fences keep counting."""
-    state, lines = start(setup), tuple[str, ...]()
-    yield state, lines
-    for key in path:
-        step = next(one for one in steps(state, setup) if packed(canonical(one.after, setup)) == key)
-        state, lines = step.after, (*lines, _line(step))
-        yield state, lines
+def _replayed(graph: _Graph, setup: Setup, number: int) -> tuple[State, tuple[str, ...]]:
+    """Walk to a state with names that last, so that worker A stays worker A and fences keep counting."""
+    state, lines = start(setup), []
+    for waypoint in graph.way_to(number):
+        ahead = ((graph.numbers.get(packed(canonical(one.after, setup))), one) for one in steps(state, setup))
+        step = next(one for reached, one in ahead if reached == waypoint)
+        state = step.after
+        lines.append(_line(step))
+    return state, tuple(lines)
 
 
 def _line(step: Step) -> str:

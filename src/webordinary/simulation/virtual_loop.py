@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import gc
 import heapq
 import random
 import sys
 import warnings
-import weakref
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from pathlib import PurePath
@@ -37,7 +37,7 @@ class Process:
         self.gone = asyncio.Event()  # set when it ended or was killed
         self.main: asyncio.Task[object] | None = None
         self.context = copy_context()
-        self.context.run(_PROCESS.set, self)
+        self.context.run(PROCESS.set, self)
         self.tasks: list[_Task[Any]] = []  # strong: gc must not decide when a forgotten task vanishes
         self.tasks_named = 0
         self.parked: list[_Handle] = []  # waiting for `resume`, or for ever
@@ -56,12 +56,7 @@ class Process:
         return [task for task in self.tasks if not task.done()]
 
 
-_PROCESS: ContextVar[Process] = ContextVar("simulated process")
-
-
-def current_process() -> Process | None:
-    """Whose code runs; None outside of any run."""
-    return _PROCESS.get(None)
+PROCESS: ContextVar[Process] = ContextVar("simulated process")  # whose code runs
 
 
 class _Handle(asyncio.TimerHandle):
@@ -80,7 +75,7 @@ class _Handle(asyncio.TimerHandle):
     ) -> None:
         context = copy_context() if context is None else context
         super().__init__(when, callback, args, loop, context)
-        self.process = context.get(_PROCESS) or loop.environment
+        self.process = context.get(PROCESS) or loop.environment
         self.follower: _Handle | None = None
         self.waits = True
 
@@ -166,7 +161,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         context: Context | None = None,
     ) -> asyncio.Task[T]:
         context = copy_context() if context is None else context
-        process = context.get(_PROCESS) or self.environment
+        process = context.get(PROCESS) or self.environment
         process.tasks_named += 1
         if self.is_closed():
             coro.close()
@@ -225,10 +220,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def unpark(self, process: Process) -> None:
         """Give it all back. Timers that fell due meanwhile come late, but in their order."""
         parked, process.parked = process.parked, []
+        last: _Handle | None = None
         for handle in parked:
             if SOON < handle._when <= self.now:
-                self._admit(handle, process.last_plain)
-                process.last_plain = handle
+                self._admit(handle, last)
+                last = handle
+                while last.follower is not None:
+                    last = last.follower
             else:
                 self._admit(handle)
 
@@ -259,9 +257,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
             ready.pop()
             process = handle.process
             if not handle._cancelled:
-                self.step += 1
-                if self.step > self.last_step:
+                if self.step >= self.last_step:
+                    ready.append(handle)
                     raise Stuck("out of steps")
+                self.step += 1
                 if self.step_hook is not None:
                     self.step_hook(self.step, None if process is self.environment else process)
                     if process.state != "running":
@@ -288,17 +287,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 for task in process.pending():
                     task.bury()
                 process.tasks, process.parked = [], []
+            gc.collect(1)  # what they held may be in cycles
             asyncio._set_running_loop(outer)
             sys.unraisablehook = hook
+            _OPEN.remove(self)
 
-    __del__ = close
 
-
-_OPEN: weakref.WeakSet[VirtualLoop] = weakref.WeakSet()
+_OPEN: set[VirtualLoop] = set()  # garbage collection would wake the killed, so it gets none of them
 
 
 @atexit.register
 def _close_all() -> None:
-    """Close while Python still can: later a forgotten coroutine would complain about its end."""
     for loop in tuple(_OPEN):
         loop.close()

@@ -190,12 +190,17 @@ class MemoryStore:
             head = row.head
             if head and head.state is JobState.RUNNING and head.fence == claim.fence and head.interrupted:
                 interrupts.append(Interrupt(claim.lane, head.job.id, head.interrupted_by))
+        return Pulse(tuple(lost), tuple(interrupts), *self.pressure())
+
+    def pressure(self) -> tuple[int, float]:
+        """Say how many lanes wait for an owner, and the longest wait in seconds."""
+        now = self._clock.now()
         waits = [
             now - max(row.wanted_since, row.wanted_from)
             for row in self.lanes.values()
             if row.wanted_since is not None and row.wanted_from <= now and row.open and not row.owned(now)
         ]
-        return Pulse(tuple(lost), tuple(interrupts), len(waits), max(waits, default=0.0))
+        return len(waits), max(waits, default=0.0)
 
     async def release(self, claim: Claim) -> None:
         """See `Broker.release`."""

@@ -142,7 +142,7 @@ def keep(tx: Tx, limits: Limits, presence: Presence, claims: Sequence[Claim]) ->
             lost.append(claim)
         elif (interrupt := _interrupt(tx, claim)) is not None:
             interrupts.append(interrupt)
-    waiting, oldest = _pressure(tx)
+    waiting, oldest = pressure(tx)
     return Pulse(tuple(lost), tuple(interrupts), waiting, oldest)
 
 
@@ -167,7 +167,8 @@ def _interrupt(tx: Tx, claim: Claim) -> Interrupt | None:
     return Interrupt(claim.lane, JobId(row[0]), JobId(row[1]) if row[1] else None) if row else None
 
 
-def _pressure(tx: Tx) -> tuple[int, float]:
+def pressure(tx: Tx) -> tuple[int, float]:
+    """Say how many lanes wait for an owner, and the longest wait in seconds."""
     row = tx.one(
         "SELECT COUNT(*), MIN(MAX(wanted_since, wanted_from)) FROM lanes"
         " WHERE wanted_since IS NOT NULL AND wanted_from <= ? AND (worker IS NULL OR lease_until <= ?)"

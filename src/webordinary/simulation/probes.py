@@ -1,0 +1,100 @@
+"""Looking into a store from outside the protocol, for the checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+from webordinary.backends.memory.store import MemoryStore
+from webordinary.backends.sqlite.claiming import pressure
+from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.tx import Tx
+from webordinary.core.job import JobId, JobState
+from webordinary.core.lane import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What the checkers want to know of a job."""
+
+    state: JobState
+    attempt: int
+    fence: int
+    replies_owed: int
+
+
+class Probe(Protocol):
+    """Looks without asking the protocol."""
+
+    def jobs_of(self, lane: Lane) -> dict[JobId, JobFacts]:
+        """All jobs of a lane in the order of submission."""
+        ...
+
+    def fingerprint(self) -> Hashable:
+        """Something that differs whenever ownership or claim requests differ."""
+        ...
+
+    def longest_wait(self) -> float:
+        """For how many seconds the lane that waits longest has waited for an owner."""
+        ...
+
+
+class MemoryProbe:
+    """Looks into a memory store."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        """Look into this store."""
+        self._store = store
+
+    def jobs_of(self, lane: Lane) -> dict[JobId, JobFacts]:
+        """See `Probe.jobs_of`."""
+        return {
+            job: JobFacts(row.state, row.attempt, row.fence, len(row.replies_owed))
+            for job, row in self._store.jobs.items()
+            if row.job.lane == lane
+        }
+
+    def fingerprint(self) -> Hashable:
+        """See `Probe.fingerprint`."""
+        return tuple(
+            (row.lane, row.worker, row.fence, row.lease_until, row.wanted_since, len(row.open))
+            for row in self._store.lanes.values()
+        )
+
+    def longest_wait(self) -> float:
+        """See `Probe.longest_wait`."""
+        return self._store.pressure()[1]
+
+
+class SqliteProbe:
+    """Looks into a SQLite file."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Look into this file."""
+        self._engine = engine
+
+    def jobs_of(self, lane: Lane) -> dict[JobId, JobFacts]:
+        """See `Probe.jobs_of`."""
+
+        def look(tx: Tx) -> dict[JobId, JobFacts]:
+            rows = tx.all(
+                "SELECT id, state, attempt, fence, (SELECT COUNT(*) FROM owed_replies WHERE job = jobs.id)"
+                " FROM jobs WHERE lane = ? ORDER BY seq",
+                (lane.key,),
+            )
+            return {JobId(row[0]): JobFacts(JobState(row[1]), *row[2:]) for row in rows}
+
+        return self._engine.read(look)
+
+    def fingerprint(self) -> Hashable:
+        """See `Probe.fingerprint`."""
+        return tuple(
+            self._engine.read(
+                lambda tx: tx.all("SELECT lane, worker, fence, lease_until, wanted_since FROM lanes ORDER BY lane")
+            )
+        )
+
+    def longest_wait(self) -> float:
+        """See `Probe.longest_wait`."""
+        return self._engine.read(pressure)[1]
