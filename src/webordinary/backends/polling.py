@@ -25,7 +25,7 @@ class Nothing:
     retry_in: float = math.inf
 
 
-async def poll(  # noqa: PLR0913 - a poll is made of just these
+async def poll(
     wakeups: Wakeups,
     clock: Clock,
     topic: str,

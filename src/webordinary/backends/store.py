@@ -18,6 +18,7 @@ from webordinary.core.outcome import Outcome
 from webordinary.ports.broker import Recall
 from webordinary.ports.clock import Clock
 
+
 class Store(Protocol):
     """The broker's promises without the waiting: each verb is one transaction."""
 
@@ -70,9 +71,7 @@ class TransactionalBroker:
         )
         return claimed or Claimed()
 
-    async def next_job(
-        self, claim: Claim, *, wait: float, recall: Recall | None = None
-    ) -> Delivery | None:
+    async def next_job(self, claim: Claim, *, wait: float, recall: Recall | None = None) -> Delivery | None:
         """See `Broker.next_job`."""
         topic = lane_topic(claim.lane)
         return await poll(

@@ -30,7 +30,13 @@ class LaneServer:
     """
 
     def __init__(
-        self, claim: Claim, broker: Broker, handler: Handler, clock: Clock, limits: Limits, changed: Callable[[], None]
+        self,
+        claim: Claim,
+        broker: Broker,
+        handler: Handler,
+        clock: Clock,
+        limits: Limits,
+        changed: Callable[[], None],
     ) -> None:
         """Start serving on `serve`; `changed` is called whenever the lane becomes idle or busy."""
         self.claim = claim
@@ -125,7 +131,9 @@ class LaneServer:
 
     def _force_stop(self) -> None:
         if self._running is not None and self._task is not None:
-            log.warning("%s: job %s did not stop when asked; killing it", self.claim.lane, self._running.job.id)
+            log.warning(
+                "%s: job %s did not stop when asked; killing it", self.claim.lane, self._running.job.id
+            )
             self._task.cancel()
 
     # --- the loop that does the work --------------------------------------------------------------
@@ -250,7 +258,9 @@ class LaneServer:
         backoff = Backoff(self._clock)
         while True:
             try:
-                return await self._broker.release(self.claim)
+                await self._broker.release(self.claim)
             except BackendUnavailable as error:
                 log.warning("%s: not released yet: %s", self.claim.lane, error)
                 await backoff.wait()
+            else:
+                return

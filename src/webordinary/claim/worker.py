@@ -126,7 +126,9 @@ class Worker:
         if room:
             return room, []
         quiet = [(server.idle_since, claim) for claim, server in self._servers.items()]
-        return 0, [claim for since, claim in sorted(((s, c) for s, c in quiet if s is not None), key=lambda q: q[0])]
+        return 0, [
+            claim for since, claim in sorted(((s, c) for s, c in quiet if s is not None), key=lambda q: q[0])
+        ]
 
     def _serve(self, claimed: Claimed, asked_at: float) -> None:
         for claim in claimed.given_up:

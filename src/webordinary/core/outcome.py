@@ -70,7 +70,7 @@ def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None
     after the newer job that interrupted it.
     """
     match outcome:
-        case (Retry() | HandedBack()) if interrupted:
+        case Retry() | HandedBack() if interrupted:
             return Verdict(JobState.PREEMPTED, interrupted_note(by))
         case Done(summary):
             return Verdict(JobState.DONE, summary)

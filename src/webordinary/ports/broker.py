@@ -67,9 +67,7 @@ class Broker(Protocol):
         """Take up to `room` waiting lanes atomically; with no room, one in exchange for an idle claim."""
         ...
 
-    async def next_job(
-        self, claim: Claim, *, wait: float, recall: Recall | None = None
-    ) -> Delivery | None:
+    async def next_job(self, claim: Claim, *, wait: float, recall: Recall | None = None) -> Delivery | None:
         """Hand over the head of the lane and only the head; the same one again until it is settled."""
         ...
 

@@ -25,7 +25,12 @@ class Ledger(Protocol):
         ...
 
     async def jobs(
-        self, *, limit: int, lane: Lane | None = None, state: JobState | None = None, before: JobId | None = None
+        self,
+        *,
+        limit: int,
+        lane: Lane | None = None,
+        state: JobState | None = None,
+        before: JobId | None = None,
     ) -> list[JobView]:
         """List jobs, newest first."""
         ...

@@ -93,7 +93,9 @@ class FaultyStore:
 
     async def submit(self, job: Job) -> Submitted | Duplicate:
         """See `Store.submit`."""
-        return await self._call(lambda: self._store.submit(job), lambda answer: self._witness.submitted(job, answer))
+        return await self._call(
+            lambda: self._store.submit(job), lambda answer: self._witness.submitted(job, answer)
+        )
 
     async def owner(self, lane: Lane) -> Ownership | None:
         """See `Store.owner`."""

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from webordinary.backends.memory.rows import JobRow, LaneRow
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.polling import Nothing
+from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.letting_go import LetGo
 from webordinary.claim.serving import LaneServer
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, WorkerId
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
 from webordinary.core.outcome import Outcome, Preempted
 from webordinary.core.views import Happening
+from webordinary.ports.clock import Clock
 from webordinary.simulation.faults import EVERY_FAULT, Fault
 
 GENTLE = frozenset({Fault.HINTS, Fault.DUPLICATES, Fault.SKEW, Fault.BEFORE})
@@ -144,9 +146,9 @@ class NoFencing(MemoryStore):
 class InterruptLeavesHead(MemoryStore):
     """An interrupted job is not settled: its message stays in flight and blocks the lane."""
 
-    def __init__(self, *world: Any) -> None:
+    def __init__(self, limits: Limits, clock: Clock, wakeups: Wakeups) -> None:
         """Start with no message in flight."""
-        super().__init__(*world)
+        super().__init__(limits, clock, wakeups)
         self._in_flight: set[tuple[JobId, int]] = set()
 
     async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
@@ -170,6 +172,7 @@ class NeverGivesWay(MemoryStore):
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """Offer nothing in exchange."""
+        del idle
         return await super().claim(worker, room, (), only)
 
 
@@ -233,6 +236,7 @@ class DeadOwnerKeepsHead(MemoryStore):
     """The next owner waits for the lost owner's job instead of running it again."""
 
     def _redeliverable(self, row: LaneRow, head: JobRow) -> bool:
+        del head
         row.parked_until = self._clock.now() + 1e6
         return False
 

@@ -91,7 +91,9 @@ class SqliteProbe:
         """See `Probe.fingerprint`."""
         return tuple(
             self._engine.read(
-                lambda tx: tx.all("SELECT lane, worker, fence, lease_until, wanted_since FROM lanes ORDER BY lane")
+                lambda tx: tx.all(
+                    "SELECT lane, worker, fence, lease_until, wanted_since FROM lanes ORDER BY lane"
+                )
             )
         )
 

@@ -18,6 +18,7 @@ from types import CoroutineType
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
+_Coroutine = Generator[Any, None, T] | Coroutine[Any, Any, T]
 StepHook = Callable[[int, "Process | None"], None]
 
 BURY_ATTEMPTS = 100  # how often a coroutine may await while it is being closed
@@ -98,7 +99,6 @@ class _Future(_Seeded, asyncio.Future[T]):
 
 class _Task(_Seeded, asyncio.Task[T]):
     _fut_waiter: asyncio.Future[Any] | None
-    _log_destroy_pending: bool
 
     def where(self) -> str:
         """Name the awaits down to where it is suspended."""
@@ -132,8 +132,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, rng: random.Random) -> None:
         super().__init__()
         self.rng = rng
-        self.now, self.last_moment = 0.0, 0.0
-        self.step, self.last_step = 0, 0
+        self.now = self.last_moment = 0.0
+        self.step = self.last_step = 0
         self.step_hook: StepHook | None = None
         self.main: asyncio.Future[Any] = self.create_future()
         self.environment = Process("kernel")
@@ -148,17 +148,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self.now
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        self.surprises.append((str(context.get("message")), context.get("exception")))
+        if not self.is_closed():  # then it is only about tasks that never ended
+            self.surprises.append((str(context.get("message")), context.get("exception")))
 
     def create_future(self) -> asyncio.Future[Any]:
         return _Future(loop=self)
 
     def create_task(
-        self,
-        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
-        *,
-        name: object = None,
-        context: Context | None = None,
+        self, coro: _Coroutine[T], *, name: object = None, context: Context | None = None
     ) -> asyncio.Task[T]:
         context = copy_context() if context is None else context
         process = context.get(PROCESS) or self.environment
@@ -167,7 +164,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
             coro.close()
         name = f"{process.name}/{process.tasks_named}" if name is None else str(name)
         task = _Task(coro, loop=self, name=name, context=context)
-        task._log_destroy_pending = False  # as those of a killed process are
         if process.tasks_named % 64 == 0:
             process.tasks = process.pending()
         process.tasks.append(task)
@@ -290,7 +286,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             gc.collect(1)  # what they held may be in cycles
             asyncio._set_running_loop(outer)
             sys.unraisablehook = hook
-            _OPEN.remove(self)
+        _OPEN.remove(self)
 
 
 _OPEN: set[VirtualLoop] = set()  # garbage collection would wake the killed, so it gets none of them

@@ -34,7 +34,7 @@ class Checker(StrEnum):
     NO_SURPRISE = "no unforeseen error"
 
 
-class Violation(Exception):  # noqa: N818 - it is a finding, not an error of the program
+class Violation(Exception):
     """A promise was broken."""
 
     def __init__(self, checker: Checker, text: str) -> None:
@@ -129,9 +129,13 @@ class Witness:
     def delivered(self, claim: Claim, answer: Delivery | Nothing) -> None:
         """A job was handed out, or nothing."""
         if isinstance(answer, Delivery):
-            self._note(f"{claim.worker} is given {answer.job.id} attempt {answer.attempt} fence {claim.fence}")
+            self._note(
+                f"{claim.worker} is given {answer.job.id} attempt {answer.attempt} fence {claim.fence}"
+            )
             if self._book(claim.lane).holder != claim:
-                self.broken(Checker.ONE_FENCE, f"{claim.worker} was given a job of {claim.lane}, which it lost")
+                self.broken(
+                    Checker.ONE_FENCE, f"{claim.worker} was given a job of {claim.lane}, which it lost"
+                )
         self._look_at(claim.lane)
 
     def settled(self, delivery: Delivery, outcome: Outcome, answer: Delivery | Nothing) -> None:
@@ -139,7 +143,9 @@ class Witness:
         claim = delivery.claim
         self._note(f"{claim.worker} settles {delivery.job.id} attempt {delivery.attempt}: {outcome}")
         if self._book(claim.lane).holder != claim:
-            self.broken(Checker.ONE_FENCE, f"settle of {delivery.job.id} accepted from a former owner of {claim.lane}")
+            self.broken(
+                Checker.ONE_FENCE, f"settle of {delivery.job.id} accepted from a former owner of {claim.lane}"
+            )
         self.delivered(claim, answer)
 
     def _look_at(self, lane: Lane) -> None:
@@ -166,11 +172,15 @@ class Witness:
         self._note(f"{job}: {before} -> {after}")
         if before in ENDED:
             self.broken(Checker.NOTHING_LOST, f"{job} was {before} and became {after}")
-        elif after not in MOVES[before] and not (before is JobState.QUEUED and after in MOVES[JobState.RUNNING]):
+        elif after not in MOVES[before] and not (
+            before is JobState.QUEUED and after in MOVES[JobState.RUNNING]
+        ):
             self.broken(Checker.ORDER, f"{job} moved from {before} to {after}")
         replaced = after is JobState.PREEMPTED and before is not JobState.RUNNING
         if after in ENDED and not replaced:
-            ahead = [other for other in book.order[: book.order.index(job)] if book.states[other] not in ENDED]
+            ahead = [
+                other for other in book.order[: book.order.index(job)] if book.states[other] not in ENDED
+            ]
             if ahead:
                 self.broken(Checker.ORDER, f"{job} ended before {ahead}")
 

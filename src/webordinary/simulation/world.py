@@ -1,4 +1,4 @@
-"""One schedule: the real worker and broker code, a workload and faults drawn from a seed, and the checkers."""
+"""One schedule: the real worker and broker, a workload and faults drawn from a seed, and the checkers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -123,6 +123,7 @@ class World:
     _started: int = 0
     _victim: tuple[Process, Fault, int] | None = None
     _idle_waits: float = 0.0
+    _pending: list[asyncio.Task[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Draw the schedule's size and weather."""
@@ -131,7 +132,7 @@ class World:
         lanes = [Lane(f"p{n % projects}", f"u{n}") for n in range(rng.randint(1, 5))]
         self.shape = _Shape(rng.randint(1, 3), rng.randint(1, 3), lanes, rng.randint(4, 14))
         self.mutant = MUTANTS[self.schedule.mutant] if self.schedule.mutant else Mutant()
-        self.weather = Weather(random.Random(rng.random()), self.schedule.faults)  # noqa: S311 - seeded on purpose
+        self.weather = Weather(random.Random(rng.random()), self.schedule.faults)
         self.wakeups = LossyWakeups(self.weather)
         self.clock = SimClock(self.kernel, "store")
 
@@ -195,7 +196,9 @@ class World:
             job = Job(JobId(f"job{number:02}"), lane, "do something", f"m{number}", arrival, wants_reply=True)
             submitters.append(self._start_submitter(job))
             if self.weather.strikes(Fault.DUPLICATES, 5):
-                again = Job(JobId(f"dup{number:02}"), lane, "do something", f"m{number}", arrival, wants_reply=True)
+                again = Job(
+                    JobId(f"dup{number:02}"), lane, "do something", f"m{number}", arrival, wants_reply=True
+                )
                 submitters.append(self._start_submitter(again))
         return submitters
 
@@ -265,14 +268,17 @@ class World:
         match fault:
             case Fault.KILL:
                 self.kernel.kill(victim)
-                self.kernel.in_environment(self._replace(victim))
+                self._later(self._replace(victim))
             case Fault.PAUSE:
                 self.kernel.pause(victim)
-                self.kernel.in_environment(self._resume_later(victim))
+                self._later(self._resume_later(victim))
             case _:
                 if victim in self._workers:
                     self._workers[victim].drain()
-                    self.kernel.in_environment(self._replace(victim))
+                    self._later(self._replace(victim))
+
+    def _later(self, what: Coroutine[None, None, None]) -> None:
+        self._pending.append(self.kernel.in_environment(what))
 
     async def _replace(self, victim: Process) -> None:
         await asyncio.sleep(self.weather.rng.uniform(0, 30))
@@ -298,7 +304,9 @@ class World:
         while not (all(s.state in ("ended", "killed") for s in submitters) and self.witness.all_ended()):
             if self.kernel.time() > deadline:
                 unfinished = ", ".join(self.witness.unfinished())
-                self.witness.broken(Checker.DRAINS, f"after {DRAIN_BOUND_SECONDS:g} calm seconds: {unfinished}")
+                self.witness.broken(
+                    Checker.DRAINS, f"after {DRAIN_BOUND_SECONDS:g} calm seconds: {unfinished}"
+                )
                 return
             await asyncio.sleep(LOOK_SECONDS)
             self._check_idle_waits()

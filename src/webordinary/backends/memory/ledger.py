@@ -35,7 +35,9 @@ class MemoryLedger:
                 draining=row.presence.draining,
                 lanes=tuple(
                     sorted(
-                        lane.lane for lane in store.lanes.values() if lane.worker == worker and lane.owned(now)
+                        lane.lane
+                        for lane in store.lanes.values()
+                        if lane.worker == worker and lane.owned(now)
                     )
                 ),
             )
@@ -58,13 +60,16 @@ class MemoryLedger:
         return self._view(lane)
 
     def _view(self, lane: Lane) -> LaneView:
-        dead = sum(
-            row.job.lane == lane and row.state is JobState.DEAD for row in self._store.jobs.values()
-        )
+        dead = sum(row.job.lane == lane and row.state is JobState.DEAD for row in self._store.jobs.values())
         return self._store.lanes[lane].view(dead)
 
     async def jobs(
-        self, *, limit: int, lane: Lane | None = None, state: JobState | None = None, before: JobId | None = None
+        self,
+        *,
+        limit: int,
+        lane: Lane | None = None,
+        state: JobState | None = None,
+        before: JobId | None = None,
     ) -> list[JobView]:
         """See `Ledger.jobs`."""
         rows = list(self._store.jobs.values())
@@ -87,9 +92,7 @@ class MemoryLedger:
 
     async def history(self, lane: Lane, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
         """See `Ledger.history`."""
-        events = [
-            event for event in self._store.events if event.lane == lane and job in (None, event.job)
-        ]
+        events = [event for event in self._store.events if event.lane == lane and job in (None, event.job)]
         return events[-limit:]
 
     async def counts(self) -> dict[JobState, int]:

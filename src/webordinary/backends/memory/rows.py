@@ -101,8 +101,10 @@ class LaneRow:
         """Show the live ownership."""
         if not self.owned(now):
             return None
-        assert self.worker is not None and self.claimed_at is not None
-        assert self.last_activity is not None and self.lease_until is not None
+        assert self.worker is not None
+        assert self.claimed_at is not None
+        assert self.last_activity is not None
+        assert self.lease_until is not None
         return Ownership(
             self.lane, self.worker, self.fence, self.claimed_at, self.last_activity, self.lease_until
         )

@@ -110,8 +110,8 @@ class MemoryStore:
         return Claimed((self._take(ready[0], worker),), (spare,))
 
     def _spare(self, claim: Claim) -> bool:
-        row = self.lanes[claim.lane]
-        return row.held_by(claim) and row.quiet(self._clock.now())
+        row = self.lanes.get(claim.lane)
+        return row is not None and row.held_by(claim) and row.quiet(self._clock.now())
 
     def _candidates(self, worker: WorkerId, only: Lane | None, grace: float) -> tuple[list[LaneRow], float]:
         """List the lanes this worker may take now, fairest first, and when the next one becomes ready."""
@@ -182,8 +182,8 @@ class MemoryStore:
             del self.workers[presence.worker]
         lost, interrupts = [], []
         for claim in claims:
-            row = self.lanes[claim.lane]
-            if not row.held_by(claim):
+            row = self.lanes.get(claim.lane)
+            if row is None or not row.held_by(claim):
                 lost.append(claim)
                 continue
             row.lease_until = now + self.limits.lease_seconds
@@ -204,8 +204,8 @@ class MemoryStore:
 
     async def release(self, claim: Claim) -> None:
         """See `Broker.release`."""
-        row = self.lanes[claim.lane]
-        if row.held_by(claim):
+        row = self.lanes.get(claim.lane)
+        if row is not None and row.held_by(claim):
             head = row.head
             if head and head.state is JobState.RUNNING and head.fence == claim.fence:
                 self._settle(row, head, HandedBack())
@@ -237,8 +237,8 @@ class MemoryStore:
         return self._next(row, claim)
 
     def _held(self, claim: Claim) -> LaneRow:
-        row = self.lanes[claim.lane]
-        if not row.held_by(claim):
+        row = self.lanes.get(claim.lane)
+        if row is None or not row.held_by(claim):
             raise ClaimLost(f"{claim.worker} no longer holds {claim.lane} with fence {claim.fence}")
         return row
 
@@ -269,17 +269,19 @@ class MemoryStore:
             self._event(row, Happening.DEAD, job=head, note=note)
             self._end(row, head, JobState.DEAD, note)
             return False
-        if row.due_from() > self._clock.now():
-            return False  # one failure too many: the lane is parked now
-        self._event(row, Happening.REDELIVERED, job=head, note=f"{head.worker} was lost")
+        note = f"{head.worker} was lost"
+        if row.due_from() > self._clock.now():  # one failure too many: the lane is parked now
+            self._retry(row, head, note, self._clock.now())
+            return False
+        self._event(row, Happening.REDELIVERED, job=head, note=note)
         return True
 
     async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
         """See `Broker.settle`."""
         row = self._held(delivery.claim)
-        job = self.jobs[delivery.job.id]
-        if job.fence != delivery.claim.fence:
-            raise ClaimLost(f"job {job.job.id} was not delivered under this claim")
+        job = self.jobs.get(delivery.job.id)
+        if job is None or job.fence != delivery.claim.fence:
+            raise ClaimLost(f"job {delivery.job.id} was not delivered under this claim")
         if job.state is JobState.RUNNING:
             if job.attempt != delivery.attempt:
                 raise ClaimLost(f"job {job.job.id} is at attempt {job.attempt}, not {delivery.attempt}")
@@ -301,8 +303,7 @@ class MemoryStore:
             row.failures = 0
         match verdict.state:
             case JobState.RETRYING:
-                self._event(row, Happening.RETRY, job=job, note=verdict.note)
-                job.state, job.note, job.due_at = verdict.state, verdict.note, now + verdict.retry_in
+                self._retry(row, job, verdict.note, now + verdict.retry_in)
             case JobState.QUEUED:
                 self._event(row, Happening.HANDED_BACK, job=job, note=verdict.note)
                 job.state, job.note, job.started_at = verdict.state, verdict.note, None
@@ -311,6 +312,10 @@ class MemoryStore:
                 if verdict.state is JobState.DEAD:
                     self._event(row, Happening.DEAD, job=job, note=verdict.note)
                 self._end(row, job, verdict.state, verdict.note)
+
+    def _retry(self, row: LaneRow, job: JobRow, note: str, due_at: float) -> None:
+        self._event(row, Happening.RETRY, job=job, note=note)
+        job.state, job.note, job.due_at = JobState.RETRYING, note, due_at
 
     def _count_failure(self, row: LaneRow) -> None:
         row.failures += 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event
 from webordinary.backends.sqlite.submitting import DUE_FROM, OPEN_STATES, announce, want
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.sqlite.working import hand_back
-from webordinary.backends.polling import Nothing
 from webordinary.core.claim import Claim, Claimed, Interrupt, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
@@ -152,7 +152,8 @@ def _show(tx: Tx, presence: Presence) -> None:
         return
     who = (presence.worker, presence.host, presence.pid, presence.slots, presence.since)
     tx.do(
-        "INSERT INTO workers (worker, host, pid, slots, since, seen_at, draining) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO workers (worker, host, pid, slots, since, seen_at, draining)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (worker) DO UPDATE SET seen_at = excluded.seen_at, draining = excluded.draining",
         (*who, tx.now, presence.draining),
     )

@@ -60,8 +60,9 @@ def _evict(tx: Tx, lane: Lane) -> bool:
 def _redrive(tx: Tx, job: JobId) -> None:
     lane = _dead(tx, job, JobState.QUEUED)
     tx.do(
-        "UPDATE jobs SET seq = (SELECT MAX(seq) + 1 FROM jobs), state = 'queued', attempt = 0, note = 'redriven',"
-        " interrupted = 0, interrupted_by = NULL, started_at = NULL, finished_at = NULL WHERE id = ?",
+        "UPDATE jobs SET seq = (SELECT MAX(seq) + 1 FROM jobs), state = 'queued', attempt = 0,"
+        " note = 'redriven', interrupted = 0, interrupted_by = NULL, started_at = NULL, finished_at = NULL"
+        " WHERE id = ?",
         (job,),
     )
     event(tx, lane, Happening.REDRIVEN, job=job)

@@ -16,20 +16,22 @@ from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, Lane
 from webordinary.ports.clock import Clock
 
 _JOB = (
-    "SELECT id, lane, state, instruction, message_id, arrival, attempt, submitted_at, started_at, finished_at,"
-    " due_at, worker, fence, interrupted, interrupted_by, note,"
+    "SELECT id, lane, state, instruction, message_id, arrival, attempt, submitted_at, started_at,"
+    " finished_at, due_at, worker, fence, interrupted, interrupted_by, note,"
     " (SELECT COUNT(*) FROM owed_replies WHERE owed_replies.job = jobs.id) FROM jobs"
 )
 _LANE = (
-    "SELECT lanes.lane, lanes.worker, lanes.fence, claimed_at, last_activity, lease_until, wanted_since, failures,"
-    f" parked_until, (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES}),"
+    "SELECT lanes.lane, lanes.worker, lanes.fence, claimed_at, last_activity, lease_until, wanted_since,"
+    " failures, parked_until,"
+    f" (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES}),"
     " (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state = 'dead'),"
     " head.id, head.state, head.attempt, head.fence, head.due_at, head.started_at, head.submitted_at"
     " FROM lanes LEFT JOIN jobs AS head ON head.seq = (SELECT seq FROM jobs"
     f" WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES} ORDER BY seq LIMIT 1)"
 )
-_WORKER = (
-    "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers WHERE seen_at + ? > ? ORDER BY worker"
+_WORKERS = (
+    "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers"
+    " WHERE seen_at + ? > ? ORDER BY worker"
 )
 
 
@@ -51,8 +53,19 @@ class SqliteLedger:
         ):
             held.setdefault(worker, []).append(Lane.from_key(lane))
         return [
-            WorkerView(WorkerId(row[0]), *row[1:6], bool(row[6]), tuple(sorted(held.get(row[0], ()))))
-            for row in tx.all(_WORKER, (self._limits.lease_seconds, tx.now))
+            WorkerView(
+                worker=WorkerId(worker),
+                host=host,
+                pid=pid,
+                slots=slots,
+                since=since,
+                seen_at=seen_at,
+                draining=bool(draining),
+                lanes=tuple(sorted(held.get(worker, ()))),
+            )
+            for worker, host, pid, slots, since, seen_at, draining in tx.all(
+                _WORKERS, (self._limits.lease_seconds, tx.now)
+            )
         ]
 
     async def lanes(self, *, limit: int, after: Lane | None = None) -> list[LaneView]:
@@ -71,7 +84,12 @@ class SqliteLedger:
         return _lane_view(row)
 
     async def jobs(
-        self, *, limit: int, lane: Lane | None = None, state: JobState | None = None, before: JobId | None = None
+        self,
+        *,
+        limit: int,
+        lane: Lane | None = None,
+        state: JobState | None = None,
+        before: JobId | None = None,
     ) -> list[JobView]:
         """See `Ledger.jobs`."""
         wheres, values = ["1"], list[object]()
@@ -116,7 +134,9 @@ class SqliteLedger:
     async def counts(self) -> dict[JobState, int]:
         """See `Ledger.counts`."""
         counts = dict.fromkeys(JobState, 0)
-        for state, count in self._engine.read(lambda tx: tx.all("SELECT state, COUNT(*) FROM jobs GROUP BY state")):
+        for state, count in self._engine.read(
+            lambda tx: tx.all("SELECT state, COUNT(*) FROM jobs GROUP BY state")
+        ):
             counts[JobState(state)] = count
         return counts
 
@@ -148,5 +168,29 @@ def _job_view(row: Row) -> JobView:
 
 
 def _lane_view(row: Row) -> LaneView:
-    head = HeadView(JobId(row[11]), JobState(row[12]), *row[13:18]) if row[11] is not None else None
-    return LaneView(Lane.from_key(row[0]), *row[1:11], head)
+    return LaneView(
+        lane=Lane.from_key(row[0]),
+        worker=row[1],
+        fence=row[2],
+        claimed_at=row[3],
+        last_activity=row[4],
+        lease_until=row[5],
+        waiting_since=row[6],
+        failures=row[7],
+        parked_until=row[8],
+        depth=row[9],
+        dead=row[10],
+        head=_head_view(row[11:]) if row[11] is not None else None,
+    )
+
+
+def _head_view(row: Row) -> HeadView:
+    return HeadView(
+        id=JobId(row[0]),
+        state=JobState(row[1]),
+        attempt=row[2],
+        fence=row[3],
+        due_at=row[4],
+        started_at=row[5],
+        submitted_at=row[6],
+    )

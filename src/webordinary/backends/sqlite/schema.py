@@ -107,4 +107,6 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     # Once and only here: two processes that both do this at first sight lock each other out.
     connection.execute("PRAGMA journal_mode = wal")
     for number in range(version(connection), SCHEMA_VERSION):
-        connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[number]} PRAGMA user_version = {number + 1}; COMMIT;")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {MIGRATIONS[number]} PRAGMA user_version = {number + 1}; COMMIT;"
+        )

@@ -35,9 +35,7 @@ class SqliteStore:
     ) -> Claimed | Nothing:
         """See `Broker.claim`."""
         limits = self._limits
-        ready, retry_in = self._engine.read(
-            lambda tx: claiming.ready_lanes(tx, limits, worker, room, only)
-        )
+        ready, retry_in = self._engine.read(lambda tx: claiming.ready_lanes(tx, limits, worker, room, only))
         if not ready:
             return Nothing(retry_in)
         return await self._engine.write(lambda tx: claiming.claim(tx, limits, worker, room, idle, only))

@@ -1,4 +1,4 @@
-"""Submitting: a job becomes durable in its lane, and the lane gets an owner's attention or a claim request."""
+"""Submitting: a job becomes durable in its lane; the lane's owner is woken, or a claim request is left."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
 
 def announce(tx: Tx, lane: Lane) -> None:
     """Wake the lane's owner; a lane without a live one gets a claim request."""
-    owned = tx.one("SELECT 1 FROM lanes WHERE lane = ? AND worker IS NOT NULL AND lease_until > ?", (lane.key, tx.now))
+    owned = tx.one(
+        "SELECT 1 FROM lanes WHERE lane = ? AND worker IS NOT NULL AND lease_until > ?", (lane.key, tx.now)
+    )
     if owned:
         tx.wake(lane_topic(lane))
     else:

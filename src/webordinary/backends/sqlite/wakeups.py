@@ -123,8 +123,8 @@ class SocketWakeups:
             if changed != self._folder_changed_ns:
                 self._folder_changed_ns = changed
                 own = self._path.name
-                names = (name for name in os.listdir(self._folder) if name.endswith(".sock") and name != own)
-                self._peers = [str(self._folder / name) for name in sorted(names)]
+                sockets = sorted(self._folder.glob("*.sock"))
+                self._peers = [str(peer) for peer in sockets if peer.name != own]
         return self._peers
 
     def _tell(self, peer: str, message: bytes) -> None:
@@ -132,7 +132,7 @@ class SocketWakeups:
             self._mouth.sendto(message, peer)
         except ConnectionRefusedError:  # its process is gone and left the socket behind
             with contextlib.suppress(OSError):
-                os.unlink(peer)
+                Path(peer).unlink()
         except OSError:
             return
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event, owe_reply
 from webordinary.backends.sqlite.submitting import OPEN_STATES, end
 from webordinary.backends.sqlite.tx import Tx
-from webordinary.backends.polling import Nothing
 from webordinary.backends.wakeups import job_topic
 from webordinary.core.claim import Claim, Delivery
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import Arrival, Job, JobId, JobState
 from webordinary.core.limits import Limits
-from webordinary.core.outcome import HandedBack, Outcome, Verdict, interrupted_note, judge
+from webordinary.core.outcome import (
+    Done,
+    Failed,
+    HandedBack,
+    Outcome,
+    Preempted,
+    Retry,
+    Verdict,
+    interrupted_note,
+    judge,
+)
 from webordinary.core.views import Happening
 
 _HEAD = (
@@ -41,7 +51,14 @@ def anything_to_deliver(tx: Tx, claim: Claim) -> Nothing | None:
 
 def next_job(tx: Tx, limits: Limits, claim: Claim) -> Delivery | Nothing:
     """See `Broker.next_job`."""
-    return _next(tx, limits, claim, parked_until(tx, claim))
+    following = _next(tx, limits, claim, parked_until(tx, claim))
+    if isinstance(following, Delivery):
+        _touch(tx, claim)
+    return following
+
+
+def _touch(tx: Tx, claim: Claim) -> None:
+    tx.do("UPDATE lanes SET last_activity = ? WHERE lane = ?", (tx.now, claim.lane.key))
 
 
 def _next(tx: Tx, limits: Limits, claim: Claim, parked: float) -> Delivery | Nothing:
@@ -61,19 +78,31 @@ def _next(tx: Tx, limits: Limits, claim: Claim, parked: float) -> Delivery | Not
             " started_at = ?, due_at = NULL WHERE id = ?",
             (claim.fence, claim.worker, tx.now, job.id),
         )
-        tx.do("UPDATE lanes SET last_activity = ? WHERE lane = ?", (tx.now, claim.lane.key))
         return Delivery(claim, job, attempt + 1)
     return Nothing()
 
 
 def _job_of(head: tuple[object, ...], claim: Claim) -> Job:
     job, message_id, instruction, arrival, wants_reply = head[:5]
-    return Job(JobId(str(job)), claim.lane, str(instruction), str(message_id), Arrival(str(arrival)), bool(wants_reply))
+    return Job(
+        JobId(str(job)),
+        claim.lane,
+        str(instruction),
+        str(message_id),
+        Arrival(str(arrival)),
+        bool(wants_reply),
+    )
 
 
 def _judge_lost(tx: Tx, limits: Limits, claim: Claim, head: tuple[object, ...]) -> tuple[bool, float]:
     """Judge a job whose owner was lost: may this owner run it again, and is the lane parked now?"""
-    job, attempt, interrupted, by, worker = JobId(str(head[0])), int(str(head[6])), head[9], head[10], head[11]
+    job, attempt, interrupted, by, worker = (
+        JobId(str(head[0])),
+        int(str(head[6])),
+        head[9],
+        head[10],
+        head[11],
+    )
     if interrupted:
         end(tx, job, JobState.PREEMPTED, interrupted_note(JobId(str(by)) if by else None))
         return False, 0.0
@@ -83,15 +112,24 @@ def _judge_lost(tx: Tx, limits: Limits, claim: Claim, head: tuple[object, ...]) 
         event(tx, claim.lane, Happening.DEAD, job=job, note=note)
         end(tx, job, JobState.DEAD, note)
         return False, parked
+    note = f"{worker} was lost"
     if parked > tx.now:
+        _retry(tx, claim, job, note, tx.now)
         return False, parked
-    event(tx, claim.lane, Happening.REDELIVERED, job=job, note=f"{worker} was lost")
+    event(tx, claim.lane, Happening.REDELIVERED, job=job, note=note)
     return True, 0.0
+
+
+def _retry(tx: Tx, claim: Claim, job: JobId, note: str, due_at: float) -> None:
+    event(tx, claim.lane, Happening.RETRY, job=job, note=note)
+    tx.do("UPDATE jobs SET state = 'retrying', note = ?, due_at = ? WHERE id = ?", (note, due_at, job))
 
 
 def count_failure(tx: Tx, limits: Limits, claim: Claim) -> float:
     """Count a failed attempt; too many in a row park the lane. Say until when (0: not parked)."""
-    row = tx.one("UPDATE lanes SET failures = failures + 1 WHERE lane = ? RETURNING failures", (claim.lane.key,))
+    row = tx.one(
+        "UPDATE lanes SET failures = failures + 1 WHERE lane = ? RETURNING failures", (claim.lane.key,)
+    )
     assert row is not None
     if row[0] < limits.breaker_failures:
         return 0.0
@@ -101,24 +139,64 @@ def count_failure(tx: Tx, limits: Limits, claim: Claim) -> float:
     return until
 
 
-def settle(
-    tx: Tx, limits: Limits, delivery: Delivery, outcome: Outcome, *, more: bool
-) -> Delivery | Nothing:
+def settle(tx: Tx, limits: Limits, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
     """See `Broker.settle`."""
     claim = delivery.claim
     parked = parked_until(tx, claim)
+    match outcome:
+        case Done() | Failed() | Preempted():
+            _settle_for_good(tx, limits, delivery, outcome)
+        case Retry() | HandedBack():
+            parked = max(parked, _settle_for_now(tx, limits, delivery, outcome))
+    return _next(tx, limits, claim, parked) if more else Nothing()
+
+
+def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done | Failed | Preempted) -> None:
+    """End the job: the busiest path, one conditional write. What an interrupt asked for no longer matters."""
+    job, claim = delivery.job, delivery.claim
+    verdict = judge(outcome, attempt=delivery.attempt, interrupted=False, by=None, limits=limits)
+    ended = tx.do(
+        "UPDATE jobs SET state = ?, note = ?, finished_at = ?"
+        " WHERE id = ? AND state = 'running' AND fence = ? AND attempt = ?",
+        (verdict.state.value, verdict.note, tx.now, job.id, claim.fence, delivery.attempt),
+    )
+    if not ended:
+        _delivered_and_unsettled(tx, delivery)
+        return
+    if job.wants_reply:
+        owe_reply(tx, job.id, verdict.state)
+    tx.wake(job_topic(job.id))
+    if verdict.state is JobState.PREEMPTED:
+        _touch(tx, claim)
+    else:
+        tx.do("UPDATE lanes SET last_activity = ?, failures = 0 WHERE lane = ?", (tx.now, claim.lane.key))
+
+
+def _settle_for_now(tx: Tx, limits: Limits, delivery: Delivery, outcome: Retry | HandedBack) -> float:
+    """Put the job back for another attempt, if it may have one. Say until when the lane is parked."""
+    unsettled = _delivered_and_unsettled(tx, delivery)
+    if unsettled is None:
+        return 0.0
+    interrupted, by = unsettled
+    verdict = judge(outcome, attempt=delivery.attempt, interrupted=bool(interrupted), by=by, limits=limits)
+    _touch(tx, delivery.claim)
+    parked = count_failure(tx, limits, delivery.claim) if verdict.failed_attempt else 0.0
+    _apply(tx, delivery, verdict)
+    return parked
+
+
+def _delivered_and_unsettled(tx: Tx, delivery: Delivery) -> tuple[int, JobId | None] | None:
+    """Refuse a word about a job that this claim was not given; None if the job was settled before."""
     row = tx.one(
         "SELECT state, attempt, fence, interrupted, interrupted_by FROM jobs WHERE id = ?", (delivery.job.id,)
     )
-    if row is None or row[2] != claim.fence:
+    if row is None or row[2] != delivery.claim.fence:
         raise ClaimLost(f"job {delivery.job.id} was not delivered under this claim")
-    state, attempt, _, interrupted, by = row
-    if state == JobState.RUNNING:
-        if attempt != delivery.attempt:
-            raise ClaimLost(f"job {delivery.job.id} is at attempt {attempt}, not {delivery.attempt}")
-        verdict = judge(outcome, attempt=attempt, interrupted=bool(interrupted), by=by, limits=limits)
-        parked = max(parked, _apply(tx, limits, delivery, verdict))
-    return _next(tx, limits, claim, parked) if more else Nothing()
+    if row[0] != JobState.RUNNING:
+        return None
+    if row[1] != delivery.attempt:
+        raise ClaimLost(f"job {delivery.job.id} is at attempt {row[1]}, not {delivery.attempt}")
+    return row[3], row[4]
 
 
 def hand_back(tx: Tx, limits: Limits, claim: Claim) -> None:
@@ -128,23 +206,17 @@ def hand_back(tx: Tx, limits: Limits, claim: Claim) -> None:
         settle(tx, limits, Delivery(claim, _job_of(head, claim), head[6]), HandedBack(), more=False)
 
 
-def _apply(tx: Tx, limits: Limits, delivery: Delivery, verdict: Verdict) -> float:
-    claim, job = delivery.claim, delivery.job.id
-    parked = count_failure(tx, limits, claim) if verdict.failed_attempt else 0.0
-    match verdict.state:
-        case JobState.DONE | JobState.FAILED:
-            tx.do("UPDATE lanes SET last_activity = ?, failures = 0 WHERE lane = ?", (tx.now, claim.lane.key))
-        case _:
-            tx.do("UPDATE lanes SET last_activity = ? WHERE lane = ?", (tx.now, claim.lane.key))
+def _apply(tx: Tx, delivery: Delivery, verdict: Verdict) -> None:
+    lane, job = delivery.claim.lane, delivery.job.id
     match verdict.state:
         case JobState.RETRYING:
-            event(tx, claim.lane, Happening.RETRY, job=job, note=verdict.note)
+            event(tx, lane, Happening.RETRY, job=job, note=verdict.note)
             tx.do(
                 "UPDATE jobs SET state = 'retrying', note = ?, due_at = ? WHERE id = ?",
                 (verdict.note, tx.now + verdict.retry_in, job),
             )
         case JobState.QUEUED:
-            event(tx, claim.lane, Happening.HANDED_BACK, job=job, note=verdict.note)
+            event(tx, lane, Happening.HANDED_BACK, job=job, note=verdict.note)
             tx.do(
                 "UPDATE jobs SET state = 'queued', note = ?, started_at = NULL, attempt = attempt - 1"
                 " WHERE id = ?",
@@ -152,17 +224,5 @@ def _apply(tx: Tx, limits: Limits, delivery: Delivery, verdict: Verdict) -> floa
             )
         case _:
             if verdict.state is JobState.DEAD:
-                event(tx, claim.lane, Happening.DEAD, job=job, note=verdict.note)
-            _end_delivered(tx, delivery, verdict)
-    return parked
-
-
-def _end_delivered(tx: Tx, delivery: Delivery, verdict: Verdict) -> None:
-    """Like `end`, on the busiest path: whether a reply is owed is already known."""
-    tx.do(
-        "UPDATE jobs SET state = ?, note = ?, finished_at = ? WHERE id = ?",
-        (verdict.state.value, verdict.note, tx.now, delivery.job.id),
-    )
-    if delivery.job.wants_reply:
-        owe_reply(tx, delivery.job.id, verdict.state)
-    tx.wake(job_topic(delivery.job.id))
+                event(tx, lane, Happening.DEAD, job=job, note=verdict.note)
+            end(tx, job, verdict.state, verdict.note)

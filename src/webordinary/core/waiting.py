@@ -1,0 +1,163 @@
+"""Why a lane waits: one reason for each lane, found from what the store shows and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from webordinary.core.claim import WorkerId
+from webordinary.core.job import JobId, JobState
+from webordinary.core.limits import Limits
+from webordinary.core.views import LaneView, WorkerView
+
+SILENT_BEATS = 2  # an owner that missed so many beats is probably lost
+TAKEN_WITHIN_SECONDS = 5.0  # a free worker takes a waiting lane at once; longer means it does not want to
+SWEEP_JITTER = 1.5  # a sweep comes after at most so many times its interval
+
+
+class Cause(StrEnum):
+    """What a lane is waiting for, if anything."""
+
+    EMPTY = "empty"
+    IDLE = "idle"
+    RUNNING = "running"
+    OWNER_BUSY = "owner busy"
+    STARTING = "starting"
+    RETRY = "retry back-off"
+    PARKED = "parked"
+    OWNER_SILENT = "owner silent"
+    OWNER_LOST = "owner lost"
+    NO_WORKER = "no worker"
+    NO_FREE_WORKER = "no free worker"
+    BEING_CLAIMED = "being claimed"
+    NOT_TAKEN = "not taken"
+
+
+QUIET = frozenset({Cause.EMPTY, Cause.IDLE})
+MOVING = frozenset({Cause.RUNNING, Cause.OWNER_BUSY, Cause.STARTING, Cause.BEING_CLAIMED})
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a lane waits, in words and as values."""
+
+    cause: Cause
+    text: str
+    until: float | None = None  # when this ends by itself, at the latest, where that is known
+    worker: WorkerId | None = None
+    job: JobId | None = None
+    behind: int = 0  # jobs that wait behind the one the lane is at
+
+
+def why(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float) -> Reason:
+    """Say what a lane waits for. `workers` are those that showed themselves within a lease."""
+    if lane.head is None:
+        return _without_work(lane, limits, now)
+    if lane.owned_at(now):
+        return _silent(lane, workers, limits, now) or _owned(lane, limits, now)
+    return _held_back(lane, now) or _unowned(lane, workers, limits, now)
+
+
+def _without_work(lane: LaneView, limits: Limits, now: float) -> Reason:
+    if not lane.owned_at(now):
+        return Reason(Cause.EMPTY, "nothing waits here and nobody holds it")
+    until = (lane.last_activity or now) + limits.idle_release_seconds
+    text = f"nothing waits here; {lane.worker} keeps it warm for {span(until - now)}, or until another lane waits"
+    return Reason(Cause.IDLE, text, until, lane.worker)
+
+
+def _silent(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float) -> Reason | None:
+    """An owner whose lease still counts, but who stopped beating."""
+    assert lane.lease_until is not None
+    left = lane.lease_until - now
+    quiet = limits.lease_seconds - left
+    if quiet <= SILENT_BEATS * limits.beat_seconds and any(one.worker == lane.worker for one in workers):
+        return None
+    text = (
+        f"its owner {lane.worker} has not been heard of for {span(quiet)}; "
+        f"if it is lost, its lease runs out in {span(left)} and another worker goes on"
+    )
+    return Reason(Cause.OWNER_SILENT, text, lane.lease_until, lane.worker, _head(lane), lane.depth - 1)
+
+
+def _owned(lane: LaneView, limits: Limits, now: float) -> Reason:
+    running, behind = lane.running, lane.depth - 1
+    if running is None:
+        starting = f"{lane.worker} holds it and starts its next job now"
+        return _held_back(lane, now) or Reason(
+            Cause.STARTING, starting, worker=lane.worker, job=_head(lane), behind=behind
+        )
+    began = running.started_at or now
+    until = began + limits.job_budget_seconds
+    text = f"{lane.worker} has been on job {running.id} for {span(now - began)}"
+    if not behind:
+        return Reason(Cause.RUNNING, text, until, lane.worker, running.id)
+    text += f"; {counted(behind, 'job')} behind it"
+    return Reason(Cause.OWNER_BUSY, text, until, lane.worker, running.id, behind)
+
+
+def _held_back(lane: LaneView, now: float) -> Reason | None:
+    """Held by a rule and not for want of a worker: parked, or its head waits for its next attempt."""
+    behind, head = lane.depth - 1, lane.head
+    if lane.parked_until is not None and lane.parked_until > now:
+        text = f"too many attempts in a row failed; it is parked for another {span(lane.parked_until - now)}"
+        return Reason(Cause.PARKED, text, lane.parked_until, lane.worker, _head(lane), behind)
+    if head and head.state is JobState.RETRYING and head.due_at is not None and head.due_at > now:
+        text = f"attempt {head.attempt} of job {head.id} failed; the next one starts in {span(head.due_at - now)}"
+        return Reason(Cause.RETRY, text, head.due_at, lane.worker, head.id, behind)
+    return None
+
+
+def _unowned(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float) -> Reason:
+    behind, job = lane.depth - 1, _head(lane)
+    taking = [worker for worker in workers if not worker.draining]
+    sweep = limits.sweep_seconds * SWEEP_JITTER
+    if not taking:
+        text = "no worker is running" if not workers else "every worker is shutting down"
+        return Reason(Cause.NO_WORKER, text, job=job, behind=behind)
+    if lane.waiting_since is None and lane.worker is not None:
+        text = (
+            f"the lease of {lane.worker} ran out; the next sweep, within {span(sweep)}, asks for a new owner"
+        )
+        return Reason(Cause.OWNER_LOST, text, now + sweep, lane.worker, job, behind)
+    if all(len(worker.lanes) >= worker.slots for worker in taking):
+        slots = sum(worker.slots for worker in taking)
+        text = (
+            f"all {counted(slots, 'slot')} of {counted(len(taking), 'worker')} are taken; "
+            "it goes on when one is free or idle, or has had its turn"
+        )
+        return Reason(Cause.NO_FREE_WORKER, text, job=job, behind=behind)
+    waited = now - lane.waiting_since if lane.waiting_since is not None else 0.0
+    if waited > TAKEN_WITHIN_SECONDS:
+        text = "a worker has a free slot and does not take it: it may be tied to another lane (--only), or be stuck"
+        return Reason(Cause.NOT_TAKEN, text, job=job, behind=behind)
+    return Reason(Cause.BEING_CLAIMED, "a free worker claims it now", job=job, behind=behind)
+
+
+def _head(lane: LaneView) -> JobId | None:
+    return lane.head.id if lane.head else None
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def counted(number: int, noun: str) -> str:
+    """Write `1 job`, `2 jobs`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def span(seconds: float) -> str:
+    """Write a length of time as people say it: `0.4 s`, `12 s`, `3 min`, `1 h 5 min`, `2 d 3 h`."""
+    seconds = max(seconds, 0.0)
+    if seconds < 9.95:  # noqa: PLR2004 - where one decimal stops being of use
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 2 * 60:
+        return f"{whole} s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes < 60:  # noqa: PLR2004 - minutes of an hour
+        return f"{minutes} min"
+    if hours < 24:  # noqa: PLR2004 - hours of a day
+        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
+    return f"{days} d {hours % 24} h" if hours % 24 else f"{days} d"

@@ -1,0 +1,139 @@
+"""Settings: flags before the environment, before `webordinary.toml` in the home folder, before the defaults."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import shlex
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from webordinary.core.errors import BadInput
+from webordinary.core.limits import Limits
+
+FILE_NAME = "webordinary.toml"
+PREFIX = "WEBORDINARY_"
+SLOTS_MAX = 1000
+HANDLERS = ("echo", "sleep", "command")
+
+LIMIT_NAMES = tuple(field.name for field in fields(Limits))
+_WHOLE_LIMITS = {field.name for field in fields(Limits) if field.type == "int"}
+_VALUES = ("slots", "handler", "command")
+_NOT_SETTINGS = {  # ours, but no values: where the home is, what a job's program is told, how bugs are shown
+    f"{PREFIX}{name}" for name in ("HOME", "JOB", "LANE", "ATTEMPT", "DEBUG")
+}
+_FOREIGN_PREFIX = f"{PREFIX}TEST_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that can be set, as values."""
+
+    home: Path
+    limits: Limits = Limits()
+    slots: int = 4
+    handler: str = "echo"
+    command: tuple[str, ...] = ()
+
+
+def home_folder(flag: str | None, environment: Mapping[str, str] = os.environ) -> Path:
+    """Find the home folder: `--home`, then WEBORDINARY_HOME, then the user's data folder."""
+    named = flag or environment.get(f"{PREFIX}HOME")
+    if named:
+        return Path(named).expanduser().absolute()
+    data = environment.get("XDG_DATA_HOME") or "~/.local/share"
+    return (Path(data).expanduser() / "webordinary").absolute()
+
+
+def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings of a home folder. An unknown or senseless one is refused, never ignored."""
+    given = _from_file(home / FILE_NAME) | _from_environment(environment)
+    limits = {name: value for name, value in given.items() if name in LIMIT_NAMES}
+    others = {name: value for name, value in given.items() if name in _VALUES}
+    return Settings(home, Limits(**limits), **others)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadInput(f"{path} can't be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not valid TOML: {error}") from error
+    limits = table.pop("limits", {})
+    if not isinstance(limits, dict):
+        raise BadInput(f"{path}: write limits as a table, [limits]")
+    _refuse_unknown(table, (*_VALUES, "limits"), f"{path} has")
+    _refuse_unknown(limits, LIMIT_NAMES, f"{path} has, in [limits],")
+    return {name: _checked(name, value, f"{path}: {name}") for name, value in {**table, **limits}.items()}
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    known = {f"{PREFIX}{name.upper()}": name for name in (*_VALUES, *LIMIT_NAMES)}
+    ours = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOREIGN_PREFIX)]
+    named = [name for name in ours if name not in _NOT_SETTINGS]
+    _refuse_unknown(named, known, "the environment has")
+    return {known[name]: _checked(known[name], _read(known[name], environment[name]), name) for name in named}
+
+
+def _read(name: str, text: str) -> object:
+    """Read a value from text, as the environment has it; what can't be read is left for the check to refuse."""
+    try:
+        if name == "command":
+            return shlex.split(text)
+        if name == "slots" or name in _WHOLE_LIMITS:
+            return int(text)
+        return float(text) if name in LIMIT_NAMES else text
+    except ValueError:
+        return text
+
+
+def _checked(name: str, value: object, where: str) -> object:
+    match name:
+        case "slots":
+            return check_slots(value, where)
+        case "handler":
+            return check_handler(value, where)
+        case "command":
+            if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+                return tuple(value)
+            raise BadInput(f'{where} must be a list of words, such as ["python3", "edit.py"]')
+    return _checked_limit(name, value, where)
+
+
+def _checked_limit(name: str, value: object, where: str) -> float | int:
+    whole = name in _WHOLE_LIMITS
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise BadInput(f"{where} must be a {'whole ' if whole else ''}number, not {value!r}")
+    if not math.isfinite(value):
+        raise BadInput(f"{where} must be a finite number")
+    return value if whole else float(value)
+
+
+def check_slots(value: object, where: str) -> int:
+    """Accept a number of slots that one process can serve."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= SLOTS_MAX:
+        raise BadInput(f"{where} must be a whole number from 1 to {SLOTS_MAX}, not {value!r}")
+    return value
+
+
+def check_handler(value: object, where: str) -> str:
+    """Accept the name of a handler."""
+    if value in HANDLERS:
+        return str(value)
+    raise BadInput(f"{where} must be one of {', '.join(HANDLERS)}, not {value!r}")
+
+
+def _refuse_unknown(names: Iterable[str], known: Iterable[str], where: str) -> None:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+            hint = f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(sorted(known))}."
+            raise BadInput(f"{where} an unknown setting, {name}. {hint}")
