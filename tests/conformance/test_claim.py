@@ -21,7 +21,12 @@ async def test_the_gatekeeper_shows_the_whole_ownership(world: World) -> None:
     claim = await world.take()
     now = world.clock.now()
     assert await world.backend.gatekeeper.owner(AMELIA) == Ownership(
-        AMELIA, W1, claim.fence, claimed_at=now, last_activity=now, lease_until=now + world.limits.lease_seconds
+        AMELIA,
+        W1,
+        claim.fence,
+        claimed_at=now,
+        last_activity=now,
+        lease_until=now + world.limits.lease_seconds,
     )
 
 

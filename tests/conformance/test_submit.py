@@ -41,7 +41,7 @@ async def test_a_lane_with_a_live_owner_gets_no_claim_request(world: World) -> N
 
 
 async def test_a_lane_whose_owner_is_dead_gets_a_claim_request_with_the_next_job(world: World) -> None:
-    """The lease decides, never the row's mere existence: a crashed owner once blocked its lane for two days."""
+    """The lease decides, not the row: a crashed owner once blocked its lane for two days."""
     await world.start()
     world.outlive_the_lease()
     await world.submit()

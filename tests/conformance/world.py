@@ -44,7 +44,7 @@ LONG = 300.0  # seconds a long poll would take if nobody woke it
 
 
 class ManualClock:
-    """A clock whose `now` moves only when told. Long polls end in real time, for they use the loop's timers."""
+    """A clock whose `now` moves only when told. Long polls end in real time: they use the loop's timers."""
 
     def __init__(self, name: str = "n") -> None:
         self._name, self._names = name, count(1)
@@ -160,7 +160,12 @@ class World:
         return await self.deliver(await self.take(lane, worker))
 
     async def beat(
-        self, worker: WorkerId = W1, claims: Sequence[Claim] = (), *, draining: bool = False, gone: bool = False
+        self,
+        worker: WorkerId = W1,
+        claims: Sequence[Claim] = (),
+        *,
+        draining: bool = False,
+        gone: bool = False,
     ) -> Pulse:
         """Send one beat."""
         presence = Presence(worker, 4, START, "host", 1, draining, gone)

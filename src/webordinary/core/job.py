@@ -9,6 +9,7 @@ from typing import NewType
 
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import Lane
+from webordinary.core.text import is_storable
 
 JobId = NewType("JobId", str)
 
@@ -87,10 +88,12 @@ class Job:
             raise BadInput("the instruction is empty")
         if len(self.instruction) > INSTRUCTION_CHARACTERS:
             raise BadInput(f"the instruction has more than {INSTRUCTION_CHARACTERS:,} characters")
-        if "\x00" in self.instruction:
-            raise BadInput("the instruction contains a NUL character")
+        if not is_storable(self.instruction):
+            raise BadInput("the instruction contains a character that is no text")
         if not 0 < len(self.message_id) <= MESSAGE_ID_CHARACTERS:
             raise BadInput(f"a message id has 1 to {MESSAGE_ID_CHARACTERS} characters")
+        if not is_storable(self.message_id):
+            raise BadInput("the message id contains a character that is no text")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.limits import Limits
+from webordinary.core.text import storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,10 @@ class Verdict:
     note: str
     retry_in: float = 0.0
     failed_attempt: bool = False
+
+    def __post_init__(self) -> None:
+        """Keep the note whatever is in it: a job that could not be settled would run again and again."""
+        object.__setattr__(self, "note", storable(self.note))
 
     @property
     def ends_the_job(self) -> bool:

@@ -63,7 +63,7 @@ def _without_work(lane: LaneView, limits: Limits, now: float) -> Reason:
     if not lane.owned_at(now):
         return Reason(Cause.EMPTY, "nothing waits here and nobody holds it")
     until = (lane.last_activity or now) + limits.idle_release_seconds
-    text = f"nothing waits here; {lane.worker} keeps it warm for {span(until - now)}, or until another lane waits"
+    text = f"nothing waits here; {lane.worker} keeps it for {span(until - now)}, or until another lane waits"
     return Reason(Cause.IDLE, text, until, lane.worker)
 
 
@@ -104,7 +104,8 @@ def _held_back(lane: LaneView, now: float) -> Reason | None:
         text = f"too many attempts in a row failed; it is parked for another {span(lane.parked_until - now)}"
         return Reason(Cause.PARKED, text, lane.parked_until, lane.worker, _head(lane), behind)
     if head and head.state is JobState.RETRYING and head.due_at is not None and head.due_at > now:
-        text = f"attempt {head.attempt} of job {head.id} failed; the next one starts in {span(head.due_at - now)}"
+        left = span(head.due_at - now)
+        text = f"attempt {head.attempt} of job {head.id} failed; the next one starts in {left}"
         return Reason(Cause.RETRY, text, head.due_at, lane.worker, head.id, behind)
     return None
 
@@ -130,7 +131,7 @@ def _unowned(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now:
         return Reason(Cause.NO_FREE_WORKER, text, job=job, behind=behind)
     waited = now - lane.waiting_since if lane.waiting_since is not None else 0.0
     if waited > TAKEN_WITHIN_SECONDS:
-        text = "a worker has a free slot and does not take it: it may be tied to another lane (--only), or be stuck"
+        text = "a worker has a free slot and does not take it: is it tied to another lane (--only), or stuck?"
         return Reason(Cause.NOT_TAKEN, text, job=job, behind=behind)
     return Reason(Cause.BEING_CLAIMED, "a free worker claims it now", job=job, behind=behind)
 

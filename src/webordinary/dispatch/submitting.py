@@ -47,4 +47,6 @@ def _check_text(what: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise BadInput(f"the {what} is not valid text: a character at position {error.start} can't be written") from error
+        raise BadInput(
+            f"the {what} is not valid text: a character at position {error.start} can't be written"
+        ) from error

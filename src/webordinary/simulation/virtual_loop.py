@@ -202,6 +202,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._timers_set += 1
             heapq.heappush(self._scheduled, (handle._when, self._timers_set, handle))
         elif older is not None and older.waits:
+            while older.follower is not None:
+                older = older.follower
             older.follower = handle
         elif handle.process.state == "running":
             self._ready.append(handle)
@@ -214,17 +216,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._ready[:] = [handle for handle in self._ready if handle.process is not process]
 
     def unpark(self, process: Process) -> None:
-        """Give it all back. Timers that fell due meanwhile come late, but in their order."""
+        """Give it back as a real loop finds it: first what was ready, then what fell due, in its order."""
         parked, process.parked = process.parked, []
+        self.rng.shuffle(parked)
+        parked.sort(key=_Handle.when)
         last: _Handle | None = None
         for handle in parked:
-            if SOON < handle._when <= self.now:
-                self._admit(handle, last)
-                last = handle
-                while last.follower is not None:
-                    last = last.follower
-            else:
-                self._admit(handle)
+            self._admit(handle, last)
+            last = handle if handle._when <= self.now else last
 
     def _jump(self) -> None:
         """Turn the clock to the next timer of somebody who runs."""

@@ -7,6 +7,9 @@ import re
 import socket
 from pathlib import Path
 
+from webordinary.adapters.handlers.builtin import Echo, Sleep
+from webordinary.adapters.handlers.command import Command, find_program
+from webordinary.adapters.handlers.narrated import Narrated
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.claim.worker import Shape, Worker
@@ -32,14 +35,10 @@ def store_path(home: Path) -> Path:
 
 def build_handler(settings: Settings) -> Handler:
     """Make whoever carries jobs out, told to the log when it starts and ends one."""
-    from webordinary.adapters.handlers.narrated import Narrated
-
     return Narrated(_handler(settings))
 
 
 def _handler(settings: Settings) -> Handler:
-    from webordinary.adapters.handlers.builtin import Echo, Sleep
-
     match settings.handler:
         case "echo":
             return Echo()
@@ -50,10 +49,10 @@ def _handler(settings: Settings) -> Handler:
 
 
 def _command(settings: Settings) -> Handler:
-    from webordinary.adapters.handlers.command import Command, find_program
-
     if not settings.command:
-        raise BadInput("the command handler needs a program: write it after --, as in `worker -- python3 edit.py`")
+        raise BadInput(
+            "the command handler needs a program: write it after --, as in `worker -- python3 edit.py`"
+        )
     if find_program(settings.command[0]) is None:
         raise BadInput(f"there is no program {settings.command[0]!r} that can be run here")
     return Command(settings.command, settings.limits.stop_grace_seconds * TERMINATE_SHARE)

@@ -1,4 +1,4 @@
-"""Settings: flags before the environment, before `webordinary.toml` in the home folder, before the defaults."""
+"""Settings: flags before the environment, before the home folder's `webordinary.toml`, before defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ PREFIX = "WEBORDINARY_"
 SLOTS_MAX = 1000
 HANDLERS = ("echo", "sleep", "command")
 
-LIMIT_NAMES = tuple(field.name for field in fields(Limits))
-_WHOLE_LIMITS = {field.name for field in fields(Limits) if field.type == "int"}
+LIMIT_NAMES = tuple(one.name for one in fields(Limits))
+_WHOLE_LIMITS = {one.name for one in fields(Limits) if one.type == "int"}
 _VALUES = ("slots", "handler", "command")
 _NOT_SETTINGS = {  # ours, but no values: where the home is, what a job's program is told, how bugs are shown
     f"{PREFIX}{name}" for name in ("HOME", "JOB", "LANE", "ATTEMPT", "DEBUG")
@@ -34,7 +34,7 @@ class Settings:
     """All that can be set, as values."""
 
     home: Path
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     slots: int = 4
     handler: str = "echo"
     command: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _read(name: str, text: str) -> object:
-    """Read a value from text, as the environment has it; what can't be read is left for the check to refuse."""
+    """Read a value from text, as the environment has it; what can't be read is left to the check."""
     try:
         if name == "command":
             return shlex.split(text)
@@ -104,7 +104,8 @@ def _checked(name: str, value: object, where: str) -> object:
             if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
                 return tuple(value)
             raise BadInput(f'{where} must be a list of words, such as ["python3", "edit.py"]')
-    return _checked_limit(name, value, where)
+        case _:
+            return _checked_limit(name, value, where)
 
 
 def _checked_limit(name: str, value: object, where: str) -> float | int:
@@ -135,5 +136,7 @@ def _refuse_unknown(names: Iterable[str], known: Iterable[str], where: str) -> N
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
-            hint = f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(sorted(known))}."
+            hint = (
+                f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(sorted(known))}."
+            )
             raise BadInput(f"{where} an unknown setting, {name}. {hint}")

@@ -1,1 +1,1 @@
-"""Whoever carries jobs out, until the coding agent does: any program, or a built-in that does nothing much."""
+"""Whoever carries jobs out, until the coding agent does: any program, or a built-in that does little."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -15,7 +14,6 @@ from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
 from webordinary.ports.handler import Stop
 
 TRY_AGAIN = 75  # EX_TEMPFAIL of sysexits.h
-NOT_RUNNABLE, NOT_THERE = 126, 127  # what a shell answers when it can't start a program
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 WORDS_LINES, WORDS_CHARACTERS = 12, 2000
 
@@ -57,10 +55,8 @@ class Command:
             await asyncio.wait((exit_code,), timeout=self._grace)
             return None
         finally:
-            for task in (exit_code, asked):
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            exit_code.cancel()
+            asked.cancel()
 
 
 def find_program(name: str) -> str | None:
@@ -81,17 +77,13 @@ def environment_for(delivery: Delivery, own: Mapping[str, str] = os.environ) -> 
 def outcome_of(code: int, program: str, words: str) -> Outcome:
     """Say what an exit code means."""
     wrote = f": {words}" if words else " and wrote nothing"
-    match code:
-        case 0:
-            return Done(words)
-        case 75:
-            return Retry(f"{program} asked to be tried again{wrote}")
-        case 126 | 127:
-            return Failed(f"{program} could not be run (exit code {code}){wrote}")
-        case _ if code < 0:
-            return Retry(f"{program} was killed by {signal_name(-code)}{wrote}")
-        case _:
-            return Failed(f"{program} ended with exit code {code}{wrote}")
+    if code == 0:
+        return Done(words)
+    if code == TRY_AGAIN:
+        return Retry(f"{program} asked to be tried again{wrote}")
+    if code < 0:
+        return Retry(f"{program} was killed by {signal_name(-code)}{wrote}")
+    return Failed(f"{program} ended with exit code {code}{wrote}")
 
 
 def signal_name(number: int) -> str:

@@ -7,7 +7,8 @@ import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO
 
 OUTPUT_KEPT_BYTES = 16_384  # the tail of what a program writes
 REAP_SECONDS = 5.0  # a killed process is gone at once, unless the kernel holds it
@@ -34,7 +35,9 @@ class ProcessGroup(asyncio.SubprocessProtocol):
         self._dropped = False
 
     @classmethod
-    async def start(cls, command: Sequence[str], *, stdin: str, environment: Mapping[str, str]) -> ProcessGroup:
+    async def start(
+        cls, command: Sequence[str], *, stdin: str, environment: Mapping[str, str]
+    ) -> ProcessGroup:
         """Start a program in a session of its own, with a text to read."""
         group = cls()
         watched, group._leash = os.pipe()
@@ -120,7 +123,8 @@ class ProcessGroup(asyncio.SubprocessProtocol):
 
 
 @contextlib.contextmanager
-def _text_to_read(text: str):  # type: ignore[no-untyped-def]
+def _text_to_read(text: str) -> Iterator[IO[bytes]]:
+    """A file, not a pipe: a program that never reads it keeps nobody waiting."""
     with tempfile.TemporaryFile() as file:
         file.write(text.encode())
         file.seek(0)

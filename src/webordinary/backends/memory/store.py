@@ -233,8 +233,7 @@ class MemoryStore:
 
     async def next_job(self, claim: Claim) -> Delivery | Nothing:
         """See `Broker.next_job`."""
-        row = self._held(claim)
-        return self._next(row, claim)
+        return self._next(self._held(claim), claim)
 
     def _held(self, claim: Claim) -> LaneRow:
         row = self.lanes.get(claim.lane)
@@ -395,7 +394,5 @@ class MemoryStore:
         return row
 
     def _event(self, row: LaneRow, what: Happening, *, job: JobRow | None = None, note: str = "") -> None:
-        now, worker = self._clock.now(), row.worker
-        self.events.append(
-            LaneEvent(now, row.lane, what, worker, row.fence, job.job.id if job else None, note)
-        )
+        about = job.job.id if job else None
+        self.events.append(LaneEvent(self._clock.now(), row.lane, what, row.worker, row.fence, about, note))

@@ -10,6 +10,7 @@ from webordinary.backends.wakeups import job_topic
 from webordinary.core.claim import Claim, Delivery
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import Arrival, Job, JobId, JobState
+from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import (
     Done,
@@ -114,14 +115,14 @@ def _judge_lost(tx: Tx, limits: Limits, claim: Claim, head: tuple[object, ...]) 
         return False, parked
     note = f"{worker} was lost"
     if parked > tx.now:
-        _retry(tx, claim, job, note, tx.now)
+        _retry(tx, claim.lane, job, note, tx.now)
         return False, parked
     event(tx, claim.lane, Happening.REDELIVERED, job=job, note=note)
     return True, 0.0
 
 
-def _retry(tx: Tx, claim: Claim, job: JobId, note: str, due_at: float) -> None:
-    event(tx, claim.lane, Happening.RETRY, job=job, note=note)
+def _retry(tx: Tx, lane: Lane, job: JobId, note: str, due_at: float) -> None:
+    event(tx, lane, Happening.RETRY, job=job, note=note)
     tx.do("UPDATE jobs SET state = 'retrying', note = ?, due_at = ? WHERE id = ?", (note, due_at, job))
 
 
@@ -210,11 +211,7 @@ def _apply(tx: Tx, delivery: Delivery, verdict: Verdict) -> None:
     lane, job = delivery.claim.lane, delivery.job.id
     match verdict.state:
         case JobState.RETRYING:
-            event(tx, lane, Happening.RETRY, job=job, note=verdict.note)
-            tx.do(
-                "UPDATE jobs SET state = 'retrying', note = ?, due_at = ? WHERE id = ?",
-                (verdict.note, tx.now + verdict.retry_in, job),
-            )
+            _retry(tx, lane, job, verdict.note, tx.now + verdict.retry_in)
         case JobState.QUEUED:
             event(tx, lane, Happening.HANDED_BACK, job=job, note=verdict.note)
             tx.do(

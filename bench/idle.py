@@ -1,0 +1,72 @@
+"""What a worker costs that has nothing to do: a bare one, and one of a pool that holds idle lanes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import pool
+from bench.machine import cpu_seconds, resident_megabytes
+from bench.processes import ROOT
+from bench.report import Row, row
+
+SECONDS = 25.0
+SETTLE_SECONDS = 2.0
+LANES = 50
+SLOTS = 64
+
+
+def measure(folder: Path) -> list[Row]:
+    """Watch both at the same time."""
+    jobs = pool.make_jobs(2 * LANES, LANES)
+    pool.submit_together(folder / "idle-pool", jobs)
+    with (
+        _worker(folder / "idle-alone") as alone,
+        _worker(folder / "idle-pool") as one,
+        _worker(folder / "idle-pool") as two,
+    ):
+        time.sleep(SETTLE_SECONDS)
+        pids = (alone, one, two)
+        before, began = [cpu_seconds(pid) for pid in pids], time.monotonic()
+        time.sleep(SECONDS)
+        seconds = time.monotonic() - began
+        shares = [(cpu_seconds(pid) - used) / seconds * 100 for pid, used in zip(pids, before, strict=True)]
+        memory = [resident_megabytes(pid) for pid in pids]
+    return [
+        row("idle", "bare worker, CPU", "%", shares[:1], at_most=0.2),
+        row("idle", "bare worker, memory", "MB", memory[:1], at_most=45.0),
+        row("idle", f"one of a pool of two, {LANES} idle lanes, CPU", "%", shares[1:], at_most=0.2),
+        row("idle", f"one of a pool of two, {LANES} idle lanes, memory", "MB", memory[1:], at_most=45.0),
+    ]
+
+
+@contextmanager
+def _worker(home: Path) -> Iterator[int]:
+    """Start the command that people start."""
+    command = [sys.executable, "-m", "webordinary.cli", "worker", "--home", str(home), "--slots", str(SLOTS)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WEBORDINARY_")}
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process.pid
+        if process.poll() is not None:
+            raise RuntimeError(f"the worker ended by itself with code {process.returncode}")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

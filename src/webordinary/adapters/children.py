@@ -1,0 +1,110 @@
+"""Long-running children of this process: started, kept alive, and never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from webordinary.claim.backoff import Backoff
+from webordinary.ports.clock import Clock
+
+STEADY_SECONDS = 10.0  # a child that lived so long is started again without delay
+
+
+async def start_child(
+    command: Sequence[str], *, environment: Mapping[str, str] | None = None, stderr: int | None = None
+) -> Process:
+    """Start a program that shall not outlive us: its standard input closes when we end, however we end.
+
+    It has a session of its own, so that a Ctrl-C reaches only us; we tell it when to leave.
+    """
+    return await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=DEVNULL, stderr=stderr, env=environment, start_new_session=True
+    )
+
+
+def send(child: Process, number: signal.Signals) -> None:
+    """Signal a child that may be gone already."""
+    with contextlib.suppress(ProcessLookupError):
+        child.send_signal(number)
+
+
+def how_it_ended(code: int) -> str:
+    """Say in words what an exit status means."""
+    return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+
+
+class Supervisor:
+    """Keeps named children running until told to let them leave."""
+
+    def __init__(
+        self,
+        commands: Mapping[str, Sequence[str]],
+        clock: Clock,
+        tell: Callable[[str], None],
+        bury: Callable[[int], Awaitable[None]],
+    ) -> None:
+        """Run these; `bury` is called with the process id of one that died without being told to."""
+        self._commands, self._clock, self._tell, self._bury = commands, clock, tell, bury
+        self._leaving = asyncio.Event()
+        self.children: dict[str, Process] = {}
+
+    async def run(self) -> None:
+        """Keep all of them running; ends when they were told to leave and have left."""
+        try:
+            async with asyncio.TaskGroup() as keepers:
+                for name, command in self._commands.items():
+                    keepers.create_task(self._keep(name, command), name=f"keeper of {name}")
+        finally:
+            self.kill()
+
+    def drain(self) -> None:
+        """Let all children leave in their own time."""
+        self._leaving.set()
+        for child in self.children.values():
+            send(child, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End all children at once."""
+        self._leaving.set()
+        for child in self.children.values():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+
+    async def _keep(self, name: str, command: Sequence[str]) -> None:
+        backoff = Backoff(self._clock)
+        while not self._leaving.is_set():
+            began = self._clock.monotonic()
+            code, pid = await self._run_once(name, command)
+            if self._leaving.is_set() and code == 0:
+                return
+            await self._bury(pid)
+            if self._leaving.is_set():
+                return
+            if self._clock.monotonic() - began > STEADY_SECONDS:
+                backoff.succeeded()
+            self._tell(f"{name} (pid {pid}) ended: {how_it_ended(code)}; starting it again")
+            await self._pause(backoff)
+
+    async def _run_once(self, name: str, command: Sequence[str]) -> tuple[int, int]:
+        child = self.children[name] = await start_child(command)
+        try:
+            if self._leaving.is_set():  # told while it was being started
+                send(child, signal.SIGTERM)
+            return await child.wait(), child.pid
+        finally:
+            if child.returncode is not None:
+                del self.children[name]
+
+    async def _pause(self, backoff: Backoff) -> None:
+        """Wait before another start, unless told to leave meanwhile."""
+        waits = [asyncio.ensure_future(backoff.wait()), asyncio.ensure_future(self._leaving.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()

@@ -1,0 +1,87 @@
+"""`webordinary job`: one job and what happened to it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from webordinary.cli.arguments import add_common
+from webordinary.cli.desk import Desk, at_desk
+from webordinary.cli.exits import Exit
+from webordinary.cli.words import BOLD, FAINT, ago, indented, one_line, painted, print_json, state_colour
+from webordinary.core.job import ENDED, JobId
+from webordinary.core.views import JobView, LaneEvent
+from webordinary.core.waiting import Reason, counted
+
+EVENTS_MAX = 500
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("job", metavar="JOB", help="its id; a unique beginning is enough")
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show."""
+    return at_desk(args, show)
+
+
+async def show(args: argparse.Namespace, desk: Desk) -> int:
+    """Show the job and its timeline."""
+    ledger = desk.backend.ledger
+    job = await ledger.job(JobId(args.job))
+    events = _about(job, await ledger.history(job.lane, limit=EVENTS_MAX))
+    reason = await desk.reason(job) if job.state not in ENDED else None
+    if args.json:
+        print_json({"job": job, "history": events, "why": reason})
+    else:
+        print(in_words(job, events, reason, desk.clock.now()))
+    return Exit.OK
+
+
+def _about(job: JobView, events: Sequence[LaneEvent]) -> list[LaneEvent]:
+    """What happened to the job itself, and to its lane while it was there."""
+    until = job.finished_at if job.finished_at is not None else float("inf")
+    return [
+        event
+        for event in events
+        if event.job == job.id or (event.job is None and job.submitted_at <= event.at <= until)
+    ]
+
+
+def in_words(job: JobView, events: Sequence[LaneEvent], reason: Reason | None, now: float) -> str:
+    """For people."""
+    attempts = f", {counted(job.attempt, 'attempt')}" if job.attempt else ""
+    state = painted(job.state.value, state_colour(job.state))
+    lines = [f"{painted('job', BOLD)} {job.id} in {job.lane}: {state}{attempts}"]
+    if reason is not None:
+        lines.append(f"  {reason.text}")
+    if job.interrupted:
+        by = f"the newer job {job.interrupted_by}" if job.interrupted_by else "the operator"
+        lines.append(f"  asked to stop by {by}")
+    lines.append(painted(f"  message id {one_line(job.message_id)}, policy {job.arrival}", FAINT))
+    lines += ["", painted("instruction", BOLD), indented(job.instruction, 2)]
+    lines += ["", painted("timeline", BOLD), *_timeline(job, events, now)]
+    if job.note:
+        lines += ["", painted("note", BOLD), indented(job.note, 2)]
+    return "\n".join(lines)
+
+
+def _timeline(job: JobView, events: Sequence[LaneEvent], now: float) -> list[str]:
+    moments = [(job.submitted_at, "submitted"), *((event.at, _event(event)) for event in events)]
+    if job.started_at is not None:
+        moments.append((job.started_at, f"attempt {job.attempt} started on {job.worker}"))
+    if job.finished_at is not None:
+        moments.append((job.finished_at, job.state.value))
+    first = job.submitted_at
+    return [
+        f"  {at - first:+9.2f} s  {ago(at, now):>14}  {what}"
+        for at, what in sorted(moments, key=lambda m: m[0])
+    ]
+
+
+def _event(event: LaneEvent) -> str:
+    by = f" by {event.worker} (fence {event.fence})" if event.worker and event.job is None else ""
+    note = f": {one_line(event.note, 120)}" if event.note else ""
+    return f"{'lane ' if event.job is None else ''}{event.what.value}{by}{note}"

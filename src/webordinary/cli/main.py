@@ -1,0 +1,105 @@
+"""`webordinary`: finds the command, runs it, and turns what goes wrong into one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from webordinary import __version__
+from webordinary.cli.exits import Exit, exit_for
+from webordinary.core.errors import WebordinaryError
+
+# One line a command; cli/NAME.py has `configure(parser)` and `run(args) -> int`, and is loaded when used.
+COMMANDS = {
+    "up": "bring up a pool of workers and keep it running",
+    "demo": "play the three scenarios with real processes and say what was seen",
+    "submit": "queue an instruction in a lane, and wait for its result if you like",
+    "worker": "run one worker",
+    "status": "show the pool, the jobs and the lanes that have work",
+    "lanes": "list lanes: who holds each, and what it waits for",
+    "jobs": "list jobs, newest first",
+    "job": "show one job and what happened to it",
+    "why": "say why a lane waits",
+    "interrupt": "ask the running job of a lane to stop",
+    "release": "take a lane from its owner, or end its parking",
+    "dead": "look after jobs whose attempts ran out",
+    "simulate": "run the real code on virtual time under faults, or search the protocol exhaustively",
+}
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that loads its command when it is needed, so that every command starts fast."""
+
+    def load(self) -> None:
+        """Learn the command's arguments."""
+        name = self.prog.split()[-1]
+        if name in COMMANDS and self.get_default("run") is None:
+            module = importlib.import_module(f"webordinary.cli.{name}")
+            module.configure(self)
+            self.set_defaults(run=module.run)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as overloaded there
+        """Load, then parse."""
+        self.load()
+        return super().parse_known_args(args, namespace)
+
+
+def build_parser(width: int | None = None) -> CommandParser:
+    """Make the parser of all commands; with a width, help is the same on every terminal."""
+    shape: dict[str, Any] = {
+        "formatter_class": partial(argparse.HelpFormatter, width=width),
+        "allow_abbrev": False,
+    }
+    parser = CommandParser(
+        prog="webordinary",
+        description="Generic workers claim lanes, serve each in order, and let go.",
+        epilog="`webordinary COMMAND --help` tells more about a command.",
+        **shape,
+    )
+    parser.add_argument("--version", action="version", version=f"webordinary {__version__}")
+    commands = parser.add_subparsers(dest="name", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", **shape)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; say how it went by the exit code."""
+    try:
+        args = build_parser().parse_args(argv)
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
+    except WebordinaryError as error:
+        return _say(str(error), exit_for(error))
+    except BrokenPipeError:
+        return _reader_left()
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as error:
+        if os.environ.get("WEBORDINARY_DEBUG"):
+            raise
+        return _say(
+            f"a mistake in webordinary itself, {type(error).__name__}: {error}. {Exit.BUG.meaning}", Exit.BUG
+        )
+
+
+def _say(sentence: str, code: Exit) -> int:
+    with contextlib.suppress(OSError):
+        print(f"webordinary: {sentence}", file=sys.stderr)
+    return code
+
+
+def _reader_left() -> int:
+    """Whoever read our output has seen enough; that is no error. Nothing may be flushed at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.OK
+
+
+Configure = Callable[[argparse.ArgumentParser], None]

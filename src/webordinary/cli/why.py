@@ -1,0 +1,53 @@
+"""`webordinary why`: one reason for each lane."""
+
+from __future__ import annotations
+
+import argparse
+
+from webordinary.cli.arguments import add_common
+from webordinary.cli.desk import Desk, at_desk
+from webordinary.cli.exits import Exit
+from webordinary.cli.lanes import as_json
+from webordinary.cli.words import BOLD, cause_colour, painted, print_json
+from webordinary.core.lane import Lane
+from webordinary.core.views import LaneView
+from webordinary.core.waiting import Reason
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "lane",
+        nargs="?",
+        type=Lane.parse,
+        metavar="PROJECT/USER",
+        help="the lane (default: every lane that has work)",
+    )
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Say why."""
+    return at_desk(args, _why)
+
+
+async def _why(args: argparse.Namespace, desk: Desk) -> int:
+    if args.lane:
+        lanes = [await desk.backend.ledger.lane(args.lane)]
+    else:
+        lanes = [lane for lane in await desk.lanes() if lane.depth]
+    reasons = await desk.reasons(lanes)
+    if args.json:
+        found = [as_json(lane, reason) for lane, reason in reasons]
+        print_json(found[0] if args.lane else found)
+    else:
+        print("\n".join(in_words(lane, reason) for lane, reason in reasons) or "no lane has work")
+    return Exit.OK
+
+
+def in_words(lane: LaneView, reason: Reason) -> str:
+    """A lane and its reason in one line."""
+    cause = painted(reason.cause.value, cause_colour(reason.cause))
+    behind = f" ({lane.depth} in line)" if lane.depth else ""
+    dead = f"; {lane.dead} dead, see `webordinary dead list`" if lane.dead else ""
+    return f"{painted(str(lane.lane), BOLD)}  {cause}{behind}: {reason.text}{dead}"

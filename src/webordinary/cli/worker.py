@@ -1,0 +1,106 @@
+"""`webordinary worker`: one generic worker, until it is told to leave."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from dataclasses import replace
+
+from webordinary.claim.worker import Shape, Worker
+from webordinary.cli.arguments import add_home, add_json, add_work, chosen_work, seconds
+from webordinary.cli.exits import Exit
+from webordinary.cli.logs import start_logging
+from webordinary.core.errors import BadInput
+from webordinary.core.lane import Lane
+from webordinary.wiring.build import build_worker, open_backend, store_path
+from webordinary.wiring.settings import home_folder, load
+
+log = logging.getLogger("webordinary.worker")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "SIGTERM or Ctrl-C: it claims nothing more, lets running jobs finish within the grace or hands them "
+        "back, and leaves; a second one ends it at once. It logs one line an event to standard error."
+    )
+    add_work(parser, slots=None, handler=None)
+    parser.add_argument(
+        "--only", type=Lane.parse, metavar="PROJECT/USER", help="serve this lane and no other"
+    )
+    parser.add_argument(
+        "--exit-when-idle",
+        type=seconds,
+        metavar="SECONDS",
+        help="leave when there was nothing to do for so long",
+    )
+    parser.add_argument(
+        "--until-stdin-closes",
+        action="store_true",
+        help="leave when standard input closes, so that it does not outlive whoever started it",
+    )
+    add_home(parser)
+    add_json(parser, "log JSON lines; times are seconds since 1970")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Work."""
+    settings = load(home_folder(args.home))
+    slots, handler, command = chosen_work(args, settings)
+    settings = replace(settings, slots=slots, handler=handler, command=command)
+    shape = Shape(only=args.only, exit_when_idle_seconds=args.exit_when_idle)
+    backend = open_backend(settings)
+    try:
+        presence, worker = build_worker(settings, backend, shape)
+        start_logging(presence.worker, as_json=args.json)
+        log.info("up with %d slots, handler %s, store %s", slots, handler, store_path(settings.home))
+        asyncio.run(_work(worker, until_stdin_closes=args.until_stdin_closes))
+        log.info("left")
+    finally:
+        backend.close()
+    return Exit.OK
+
+
+async def _work(worker: Worker, *, until_stdin_closes: bool) -> None:
+    leaving = _Leaving(worker)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leaving.signalled, number)
+    if until_stdin_closes:
+        leaving.with_stdin(loop)
+    await worker.run()
+
+
+class _Leaving:
+    """Told once: drain. Told twice: end at once; jobs' programs die with this process."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._told = False
+
+    def signalled(self, number: signal.Signals) -> None:
+        if self._told:
+            log.warning("%s again: ending at once; leases run out by themselves", number.name)
+            os._exit(128 + number)
+        self._told = True
+        log.info("%s: claiming nothing more; running jobs may finish", number.name)
+        self._worker.drain()
+
+    def with_stdin(self, loop: asyncio.AbstractEventLoop) -> None:
+        descriptor = sys.stdin.fileno()
+
+        def look() -> None:
+            if not os.read(descriptor, 4096):
+                loop.remove_reader(descriptor)
+                if not self._told:
+                    log.info("whoever started this worker is gone: claiming nothing more")
+                    self._worker.drain()
+
+        try:
+            loop.add_reader(descriptor, look)
+        except (OSError, ValueError) as error:
+            raise BadInput("--until-stdin-closes needs a pipe or a terminal as standard input") from error

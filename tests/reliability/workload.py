@@ -1,0 +1,204 @@
+"""The real verbs of the SQLite backend on a recorded database, and books of what was acknowledged when."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from tests.reliability.disk import Files, Operation
+from tests.reliability.recorder import recorder_of
+from webordinary.backends.sqlite import claiming, submitting, working
+from webordinary.backends.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
+from webordinary.backends.sqlite.tx import Row, Tx, Values
+from webordinary.core.claim import Claim, Claimed, Delivery, Presence, WorkerId
+from webordinary.core.errors import ClaimLost
+from webordinary.core.job import Arrival, Job, JobId, JobState, Submitted
+from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
+from webordinary.core.outcome import Done, Failed, Outcome, Retry
+
+DATABASE = "store.db"
+LIMITS = Limits()
+LANES = [Lane(f"p{number % 3}", f"u{number}") for number in range(6)]
+WORKERS = [WorkerId(f"w{number}") for number in range(3)]
+CHECKPOINT_PAGES = 25  # few, so that cuts fall into checkpoints too
+SESSIONS, COMMITS_PER_SESSION = 2, 60  # a session ends by closing: the last checkpoint, and the log deleted
+TABLES = ("lanes", "jobs", "owed_replies", "workers", "history")
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What a store holds: what somebody was told of, and a fingerprint of all its rows."""
+
+    jobs: dict[str, str] = field(default_factory=dict)  # job -> state
+    replies: frozenset[str] = frozenset()
+    fences: dict[str, int] = field(default_factory=dict)
+    fingerprint: str = ""
+
+    @classmethod
+    def read(cls, tx: Tx) -> Books:
+        rows = [tx.all(f"SELECT * FROM {table} ORDER BY 1") for table in TABLES]
+        return cls(
+            jobs=dict(tx.all("SELECT id, state FROM jobs")),
+            replies=frozenset(job for (job,) in tx.all("SELECT job FROM owed_replies")),
+            fences=dict(tx.all("SELECT lane, fence FROM lanes")),
+            fingerprint=hashlib.sha256(repr(rows).encode()).hexdigest(),
+        )
+
+    def missing_from(self, later: Books) -> list[str]:
+        """Name what was acknowledged and is not there any more."""
+        ended = {state.value for state in (JobState.DONE, JobState.FAILED, JobState.DEAD, JobState.PREEMPTED)}
+        return [
+            *(f"job {job} is gone" for job in self.jobs if job not in later.jobs),
+            *(
+                f"job {job} was {state} and is {later.jobs[job]}"
+                for job, state in self.jobs.items()
+                if state in ended and later.jobs.get(job, state) != state
+            ),
+            *(f"the reply owed for {job} is gone" for job in self.replies - later.replies),
+            *(
+                f"the fence of {lane} went back from {fence} to {later.fences.get(lane, 0)}"
+                for lane, fence in self.fences.items()
+                if later.fences.get(lane, 0) < fence
+            ),
+        ]
+
+
+@dataclass(slots=True)
+class Recording:
+    """One life of a store: the files it began with, all it did to them, and what it had acknowledged when."""
+
+    files: Files
+    log: list[Operation]
+    commits: list[tuple[int, Books]]  # the length of the log at a commit, and what is acknowledged since
+
+    def around(self, position: int) -> tuple[Books, Books]:
+        """What was acknowledged before this position, and what the commit under way would add."""
+        acknowledged = following = Books()
+        for length, books in self.commits:
+            following = books
+            if length > position:
+                break
+            acknowledged = books
+        return acknowledged, following
+
+
+class RecordedTx(Tx):
+    """A transaction as the verbs see it, on a recorded connection."""
+
+    __slots__ = ("_recorded",)
+
+    def __init__(self, connection: apsw.Connection, now: float) -> None:
+        self._recorded, self.now, self.topics = connection, now, {}
+
+    def one(self, sql: str, values: Values = ()) -> Row | None:
+        return next(iter(self.all(sql, values)), None)
+
+    def all(self, sql: str, values: Values = ()) -> list[Row]:
+        return self._recorded.execute(sql, values).fetchall()  # type: ignore[arg-type] # values of ours are bindable
+
+    def do(self, sql: str, values: Values = ()) -> int:
+        self.all(sql, values)
+        return self._recorded.changes()
+
+
+class Life:
+    """Some workers and senders on one store, until the power goes."""
+
+    _connection: apsw.Connection
+
+    def __init__(self, recording: Recording, rng: random.Random) -> None:
+        self._recording, self._rng = recording, rng
+        self._now = 1_000_000.0
+        self._claims: list[Claim] = []
+        self._deliveries: list[Delivery] = []
+        self._named = 0
+
+    def open(self, connection: apsw.Connection, synchronous: str) -> None:
+        """Open the store as the engine does, with the engine's pragmas but for more checkpoints."""
+        self._connection = connection
+        version = self._connection.execute("PRAGMA user_version").fetchone()
+        self._connection.execute(f"PRAGMA synchronous = {synchronous}")
+        self._connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        if version is not None and version[0] < SCHEMA_VERSION:
+            self._connection.execute("PRAGMA journal_mode = wal")
+            for number, migration in enumerate(MIGRATIONS):
+                self._connection.execute(f"BEGIN IMMEDIATE; {migration} PRAGMA user_version = {number + 1}; COMMIT;")
+        self._acknowledge()
+
+    def commit(self) -> None:
+        """Run a few random verbs in one commit, as slots of one worker share it, and note what it acknowledged."""
+        rng = self._rng
+        self._now += rng.choice((0.0, 0.01, 1.0, 30.0))
+        tx = RecordedTx(self._connection, self._now)
+        verbs = (self._submit, self._submit, self._claim, self._deliver, self._deliver, self._settle, self._settle, self._keep)
+        tx.do("BEGIN IMMEDIATE")
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            rng.choice(verbs)(tx)
+        tx.do("COMMIT")
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        books = Books.read(RecordedTx(self._connection, self._now))
+        self._recording.commits.append((len(self._recording.log), books))
+
+    def _submit(self, tx: Tx) -> None:
+        self._named += 1
+        name = f"{self._rng.randrange(16**6):06x}-{self._named}"
+        text = "x" * self._rng.choice((20, 20, 300, 6000))  # some need pages of their own
+        job = Job(JobId(name), self._rng.choice(LANES), text, name, self._rng.choice(list(Arrival)), wants_reply=True)
+        assert isinstance(submitting.submit(tx, job), Submitted)
+
+    def _claim(self, tx: Tx) -> None:
+        claimed = claiming.claim(tx, LIMITS, self._rng.choice(WORKERS), self._rng.choice((0, 1, 2)), self._claims, None)
+        if isinstance(claimed, Claimed):
+            self._claims = [claim for claim in (*self._claims, *claimed.claims) if claim not in claimed.given_up][-8:]
+
+    def _deliver(self, tx: Tx) -> None:
+        self._unless_lost(lambda claim: working.next_job(tx, LIMITS, claim))
+
+    def _settle(self, tx: Tx) -> None:
+        if self._deliveries:
+            delivery = self._deliveries.pop(self._rng.randrange(len(self._deliveries)))
+            outcome: Outcome = self._rng.choice((Done("did it"), Done("did it"), Failed("no such page"), Retry("again")))
+            self._unless_lost(lambda _: working.settle(tx, LIMITS, delivery, outcome, more=True))
+
+    def _keep(self, tx: Tx) -> None:
+        worker = self._rng.choice(WORKERS)
+        mine = [claim for claim in self._claims if claim.worker == worker]
+        claiming.keep(tx, LIMITS, Presence(worker, 4, self._now), mine)
+        claiming.sweep(tx, LIMITS)
+        if mine and self._rng.random() < 0.3:
+            claiming.release(tx, LIMITS, mine[0])
+
+    def _unless_lost(self, verb: Callable[[Claim], object]) -> None:
+        if not self._claims:
+            return
+        try:
+            answer = verb(self._rng.choice(self._claims))
+        except ClaimLost:
+            return
+        if isinstance(answer, Delivery):
+            self._deliveries = [*self._deliveries, answer][-8:]
+
+
+def record(folder: Path, files: Files, known: Books, *, seed: int, synchronous: str) -> Recording:
+    """Let a store live for a while, from the files that an earlier life left behind."""
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    with recorder_of(folder) as recorder:
+        recording = Recording(files, recorder.log, [(0, known)])
+        life = Life(recording, random.Random(seed))
+        for _ in range(SESSIONS):
+            connection = apsw.Connection(str(folder / DATABASE), vfs=recorder.name)
+            life.open(connection, synchronous)
+            for _ in range(COMMITS_PER_SESSION):
+                life.commit()
+            connection.close()
+    return recording
