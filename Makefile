@@ -6,7 +6,7 @@ JOBS   ?= auto
 
 BIN   := .venv/bin
 STAMP := .venv/.stamp
-PINS  := requirements/build.txt requirements/package.txt requirements/test.txt
+PINS  := requirements/build.txt requirements/package.txt requirements/mail.txt requirements/test.txt
 
 # uv where there is one, else pip; also pip where uv can't, for an index may be set up for pip only. Both check hashes.
 UV      := $(shell command -v uv 2>/dev/null)
@@ -57,7 +57,7 @@ fmt: setup ## format the code and repair what can be repaired
 	$(BIN)/ruff format
 
 lock: ## pin the newest allowed versions in requirements/*.txt (needs uv)
-	@for name in package test build bench; do \
+	@for name in package mail test build bench; do \
 		uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 			--custom-compile-command 'make lock' --output-file requirements/$$name.txt requirements/$$name.in || exit 1; \
 	done

@@ -1,4 +1,4 @@
-"""One lane with many jobs: each may only start when the one before it is settled, so each pays for a commit."""
+"""One lane with many jobs: each starts when the one before it is settled, so each pays for a commit."""
 
 from __future__ import annotations
 

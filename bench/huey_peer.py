@@ -1,5 +1,8 @@
-"""The peer: huey on SQLite, every change durable as ours. No order within a lane, no exclusivity, no retry
-after a crash: a task is deleted before it runs, in one commit."""
+"""The peer: huey on SQLite, every change as durable as ours.
+
+It promises less: no order within a lane, no exclusivity, and a task is deleted before it runs, in one
+commit, so that a crash loses it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import Any
 
 from huey import SqliteHuey
 
-from bench.processes import held
+from bench.processes import Held, held
 
 DRAIN_SECONDS_MAX = 120.0
 LOOK_SECONDS = 0.02
@@ -56,7 +59,7 @@ def drain(path: Path, tasks: int, consumers: int) -> float:
         went = time.monotonic_ns()
         for process in processes:
             process.go()
-        _wait_until_drained(path)
+        _wait_until_drained(path, processes)
         for process in processes:
             process.stop()
     ran = started_at(notes)
@@ -70,11 +73,13 @@ def started_at(notes: Sequence[Path]) -> list[tuple[int, int]]:
     return sorted((at, number) for note in notes for at, number in json.loads(note.read_text("utf-8")))
 
 
-def _wait_until_drained(path: Path) -> None:
+def _wait_until_drained(path: Path, processes: Sequence[Held]) -> None:
     storage = open_queue(path).huey.storage
     deadline = time.monotonic() + DRAIN_SECONDS_MAX
     while storage.sql("select 1 from task limit 1", results=True):
         if time.monotonic() > deadline:
             raise RuntimeError(f"huey did not drain its queue within {DRAIN_SECONDS_MAX:g} s")
+        for process in processes:
+            process.check()
         time.sleep(LOOK_SECONDS)
     storage.close()

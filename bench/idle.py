@@ -1,4 +1,4 @@
-"""What a worker costs that has nothing to do: a bare one, and one of a pool that holds idle lanes."""
+"""What a worker costs that has nothing to do: a bare one, and one of two that holds idle lanes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def measure(folder: Path) -> list[Row]:
     return [
         row("idle", "bare worker, CPU", "%", shares[:1], at_most=0.2),
         row("idle", "bare worker, memory", "MB", memory[:1], at_most=45.0),
-        row("idle", f"one of a pool of two, {LANES} idle lanes, CPU", "%", shares[1:], at_most=0.2),
-        row("idle", f"one of a pool of two, {LANES} idle lanes, memory", "MB", memory[1:], at_most=45.0),
+        row("idle", f"holder of {LANES} idle lanes, CPU", "%", [max(shares[1:])], at_most=0.2),
+        row("idle", f"holder of {LANES} idle lanes, memory", "MB", [max(memory[1:])], at_most=45.0),
     ]
 
 

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.processes import held
+from bench.processes import Held, held
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.core.job import Arrival, Job, JobId
@@ -80,7 +80,7 @@ def drain(home: Path, jobs: Sequence[Job], workers: int, slots: int) -> Drained:
         went = time.time()
         for process in processes:
             process.go()
-        _wait_until_drained(home)
+        _wait_until_drained(home, processes)
         for process in processes:
             process.stop()
     check(home, jobs, notes)
@@ -117,10 +117,12 @@ def ask(home: Path, sql: str) -> list[tuple[float, ...]]:
         return connection.execute(sql).fetchall()
 
 
-def _wait_until_drained(home: Path) -> None:
+def _wait_until_drained(home: Path, processes: Sequence[Held]) -> None:
     deadline = time.monotonic() + DRAIN_SECONDS_MAX
     left = "SELECT 1 FROM jobs WHERE state IN ('queued', 'running', 'retrying') LIMIT 1"
     while ask(home, left):
         if time.monotonic() > deadline:
             raise RuntimeError(f"the jobs were not drained within {DRAIN_SECONDS_MAX:g} s")
+        for process in processes:
+            process.check()
         time.sleep(LOOK_SECONDS)

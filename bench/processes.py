@@ -31,6 +31,11 @@ class Held:
         pipe.write("go\n")
         pipe.flush()
 
+    def check(self) -> None:
+        """Fail if it has ended by itself: whoever waits for its work would wait in vain."""
+        if self._process.poll() is not None:
+            raise RuntimeError(f"a process of the measurement ended with code {self._process.returncode}")
+
     def stop(self) -> None:
         """Ask it to end, and wait until it has."""
         if self._process.poll() is None:

@@ -33,7 +33,7 @@ class Row:
         return None
 
 
-def row(  # noqa: PLR0913 - a line of the table has just these
+def row(
     section: str,
     name: str,
     unit: str,

@@ -27,7 +27,9 @@ EVERY_OUTCOME: tuple[Outcome, ...] = (Done(), Failed("no"), Preempted(), Retry("
         (Preempted(None, "kept as a commit"), JobState.PREEMPTED),
     ],
 )
-async def test_a_settled_job_has_ended_with_its_words(world: World, outcome: Outcome, state: JobState) -> None:
+async def test_a_settled_job_has_ended_with_its_words(
+    world: World, outcome: Outcome, state: JobState
+) -> None:
     delivery = await world.start(reply=True)
     world.clock.advance(3)
     await world.broker.settle(delivery, outcome, more=False)

@@ -86,7 +86,10 @@ class _File:
                 if fate < luck.whole:
                     _apply(content, piece)
                 elif isinstance(piece, Written) and fate < luck.whole + luck.cut_off:
-                    _apply(content, Written(piece.name, piece.offset, piece.data[: rng.randrange(len(piece.data))]))
+                    _apply(
+                        content,
+                        Written(piece.name, piece.offset, piece.data[: rng.randrange(len(piece.data))]),
+                    )
                 elif isinstance(piece, Written) and fate < luck.whole + luck.cut_off + luck.garbage:
                     _apply(content, Written(piece.name, piece.offset, rng.randbytes(len(piece.data))))
         return bytes(content)
@@ -163,5 +166,7 @@ def _pieces(operation: Written | Truncated) -> Iterator[Written | Truncated]:
     start, end = operation.offset, operation.offset + len(operation.data)
     while start < end:
         stop = min((start // SECTOR_BYTES + 1) * SECTOR_BYTES, end)
-        yield Written(operation.name, start, operation.data[start - operation.offset : stop - operation.offset])
+        yield Written(
+            operation.name, start, operation.data[start - operation.offset : stop - operation.offset]
+        )
         start = stop

@@ -12,10 +12,11 @@ from tests.reliability.disk import Disk, Files
 from tests.reliability.workload import DATABASE, Books, Recording, record
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.core.errors import BackendUnavailable
 
-LIVES = 3  # a life goes on from what a cut left of the one before
+LIVES = 3  # each goes on from what a cut left in the middle of the one before
 
 
 @dataclass(slots=True)
@@ -23,20 +24,24 @@ class Damage:
     """What a number of power cuts did."""
 
     cuts: int = 0
-    lost: list[str] = field(default_factory=list)  # acknowledged, and not there any more
-    broken: list[str] = field(default_factory=list)  # no state that a commit ever left behind
-    last: tuple[Files, Books] = field(default_factory=lambda: ({}, Books()))
+    broken: list[str] = field(default_factory=list)  # can't be opened, or fails the integrity check
+    lost: list[str] = field(default_factory=list)  # cuts after which something acknowledged was gone
+    other: list[str] = field(
+        default_factory=list
+    )  # neither the last commit's rows nor those of the one under way
+    middle: tuple[Files, Books] = field(default_factory=lambda: ({}, Books()))  # left in the middle of a life
 
 
 def power_cuts(folder: Path, *, seed: int, cuts: int, synchronous: str = "FULL") -> Damage:
     """Record some lives of a store and cut each at many points."""
     damage = Damage()
     for life in range(LIVES):
-        number = seed * LIVES + life
-        recording = record(folder / f"life{life}", *damage.last, seed=number, synchronous=synchronous)
-        rng = random.Random(f"cuts {number}")
+        recording = record(folder / f"life {life}", *damage.middle, seed=seed + life, synchronous=synchronous)
+        rng = random.Random(seed + life)
         for position, files in _cut(recording, cuts // LIVES, rng):
-            _start_again(folder / "after", files, f"seed {seed}, life {life}, cut at {position}", recording, position, damage)
+            damage.cuts += 1
+            where = f"seed {seed}, life {life}, cut at {position} of {len(recording.log)}"
+            _start_again(folder / "after", files, recording, position, where, damage)
     return damage
 
 
@@ -47,3 +52,41 @@ def _cut(recording: Recording, cuts: int, rng: random.Random) -> Iterator[tuple[
             disk.do(operation)
         done = position
         yield position, disk.after_cut(rng)
+
+
+def _start_again(
+    folder: Path, files: Files, recording: Recording, position: int, where: str, damage: Damage
+) -> None:
+    acknowledged, under_way = recording.around(position)
+    try:
+        found = _found(folder, files)
+    except BackendUnavailable as error:
+        damage.broken.append(f"{where}: {error}")
+        return
+    if 2 * position < len(recording.log):
+        damage.middle = files, found
+    missing = acknowledged.missing_from(found)
+    if missing:
+        damage.lost.append(f"{where}: {'; '.join(missing)}")
+    if found.fingerprint not in (acknowledged.fingerprint, under_way.fingerprint):
+        damage.other.append(where)
+
+
+def _found(folder: Path, files: Files) -> Books:
+    """Open what a cut left, as any process of ours would."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    engine = Engine(folder / DATABASE, SystemClock(), LocalWakeups())
+    try:
+        return engine.read(_checked)
+    finally:
+        engine.close()
+
+
+def _checked(tx: Tx) -> Books:
+    verdict = tx.all("PRAGMA integrity_check")
+    if verdict != [("ok",)]:
+        raise BackendUnavailable(f"integrity_check: {verdict[:3]}")
+    return Books.read(tx)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ LANES = [Lane(f"p{number % 3}", f"u{number}") for number in range(6)]
 WORKERS = [WorkerId(f"w{number}") for number in range(3)]
 CHECKPOINT_PAGES = 25  # few, so that cuts fall into checkpoints too
 SESSIONS, COMMITS_PER_SESSION = 2, 60  # a session ends by closing: the last checkpoint, and the log deleted
-TABLES = ("lanes", "jobs", "owed_replies", "workers", "history")
+TABLES = ("lanes", "jobs", "letters", "workers", "history")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,16 @@ class Books:
     jobs: dict[str, str] = field(default_factory=dict)  # job -> state
     replies: frozenset[str] = frozenset()
     fences: dict[str, int] = field(default_factory=dict)
-    fingerprint: str = ""
+    fingerprint: int = 0
 
     @classmethod
     def read(cls, tx: Tx) -> Books:
-        rows = [tx.all(f"SELECT * FROM {table} ORDER BY 1") for table in TABLES]
+        rows = (tuple(tx.all(f"SELECT * FROM {table} ORDER BY 1")) for table in TABLES)
         return cls(
             jobs=dict(tx.all("SELECT id, state FROM jobs")),
-            replies=frozenset(job for (job,) in tx.all("SELECT job FROM owed_replies")),
+            replies=frozenset(f"{job} {kind}" for job, kind in tx.all("SELECT about, kind FROM letters")),
             fences=dict(tx.all("SELECT lane, fence FROM lanes")),
-            fingerprint=hashlib.sha256(repr(rows).encode()).hexdigest(),
+            fingerprint=hash(tuple(rows)),
         )
 
     def missing_from(self, later: Books) -> list[str]:
@@ -100,7 +99,7 @@ class RecordedTx(Tx):
         return next(iter(self.all(sql, values)), None)
 
     def all(self, sql: str, values: Values = ()) -> list[Row]:
-        return self._recorded.execute(sql, values).fetchall()  # type: ignore[arg-type] # values of ours are bindable
+        return self._recorded.execute(sql, values).fetchall()
 
     def do(self, sql: str, values: Values = ()) -> int:
         self.all(sql, values)
@@ -128,15 +127,26 @@ class Life:
         if version is not None and version[0] < SCHEMA_VERSION:
             self._connection.execute("PRAGMA journal_mode = wal")
             for number, migration in enumerate(MIGRATIONS):
-                self._connection.execute(f"BEGIN IMMEDIATE; {migration} PRAGMA user_version = {number + 1}; COMMIT;")
+                self._connection.execute(
+                    f"BEGIN IMMEDIATE; {migration} PRAGMA user_version = {number + 1}; COMMIT;"
+                )
         self._acknowledge()
 
     def commit(self) -> None:
-        """Run a few random verbs in one commit, as slots of one worker share it, and note what it acknowledged."""
+        """Run a few random verbs in one commit, as slots of a worker share one; then it is acknowledged."""
         rng = self._rng
         self._now += rng.choice((0.0, 0.01, 1.0, 30.0))
         tx = RecordedTx(self._connection, self._now)
-        verbs = (self._submit, self._submit, self._claim, self._deliver, self._deliver, self._settle, self._settle, self._keep)
+        verbs = (
+            self._submit,
+            self._submit,
+            self._claim,
+            self._deliver,
+            self._deliver,
+            self._settle,
+            self._settle,
+            self._keep,
+        )
         tx.do("BEGIN IMMEDIATE")
         for _ in range(rng.choice((1, 1, 2, 5))):
             rng.choice(verbs)(tx)
@@ -151,13 +161,18 @@ class Life:
         self._named += 1
         name = f"{self._rng.randrange(16**6):06x}-{self._named}"
         text = "x" * self._rng.choice((20, 20, 300, 6000))  # some need pages of their own
-        job = Job(JobId(name), self._rng.choice(LANES), text, name, self._rng.choice(list(Arrival)), wants_reply=True)
+        arrival = self._rng.choice((Arrival.QUEUE, Arrival.QUEUE, Arrival.QUEUE, *Arrival))
+        job = Job(JobId(name), self._rng.choice(LANES), text, name, arrival, wants_reply=True)
         assert isinstance(submitting.submit(tx, job), Submitted)
 
     def _claim(self, tx: Tx) -> None:
-        claimed = claiming.claim(tx, LIMITS, self._rng.choice(WORKERS), self._rng.choice((0, 1, 2)), self._claims, None)
+        claimed = claiming.claim(
+            tx, LIMITS, self._rng.choice(WORKERS), self._rng.choice((0, 1, 2)), self._claims, None
+        )
         if isinstance(claimed, Claimed):
-            self._claims = [claim for claim in (*self._claims, *claimed.claims) if claim not in claimed.given_up][-8:]
+            self._claims = [
+                claim for claim in (*self._claims, *claimed.claims) if claim not in claimed.given_up
+            ][-8:]
 
     def _deliver(self, tx: Tx) -> None:
         self._unless_lost(lambda claim: working.next_job(tx, LIMITS, claim))
@@ -165,7 +180,9 @@ class Life:
     def _settle(self, tx: Tx) -> None:
         if self._deliveries:
             delivery = self._deliveries.pop(self._rng.randrange(len(self._deliveries)))
-            outcome: Outcome = self._rng.choice((Done("did it"), Done("did it"), Failed("no such page"), Retry("again")))
+            outcome: Outcome = self._rng.choice(
+                (Done("did it"), Done("did it"), Failed("no such page"), Retry("again"))
+            )
             self._unless_lost(lambda _: working.settle(tx, LIMITS, delivery, outcome, more=True))
 
     def _keep(self, tx: Tx) -> None:

@@ -55,9 +55,10 @@ async def poll_result(
     wakeups: Wakeups, clock: Clock, job: JobId, wait: float, look: Callable[[JobId], Awaitable[JobView]]
 ) -> JobView:
     """Wait for a job to end; when the seconds are over, show it as it is."""
+    whole = (await look(job)).id  # people give the beginning of an id; wake-ups carry the whole
 
     async def ended() -> JobView | Nothing:
-        view = await look(job)
+        view = await look(whole)
         return view if view.state in ENDED else Nothing()
 
-    return await poll(wakeups, clock, job_topic(job), wait, ended) or await look(job)
+    return await poll(wakeups, clock, job_topic(whole), wait, ended) or await look(whole)

@@ -11,6 +11,7 @@ from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 
 CLAIMS = "claims"
+LETTERS = "letters"
 
 
 def lane_topic(lane: Lane) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import Lane
@@ -46,21 +47,19 @@ def add_limit(parser: argparse.ArgumentParser, default: int) -> None:
     )
 
 
-def add_work(parser: argparse.ArgumentParser, slots: int | None, handler: str | None) -> None:
+def add_work(parser: argparse.ArgumentParser, *, handler: str) -> None:
     """How a worker works: its slots and its handler."""
     parser.add_argument(
         "--slots",
         type=_slots,
-        default=slots,
         metavar="N",
-        help=f"lanes served at once (default: {slots or 4})",
+        help="lanes served at once (default: 4)",
     )
     parser.add_argument(
         "--handler",
         choices=HANDLERS,
-        default=handler,
         help="who carries jobs out: echo answers with the instruction, sleep takes as many seconds as it "
-        f"begins with, command runs PROGRAM (default: {handler or 'echo'}, or command if there is a PROGRAM)",
+        f"begins with, command runs PROGRAM (default: {handler}, or command if there is a PROGRAM)",
     )
     parser.add_argument(
         "program",
@@ -71,13 +70,18 @@ def add_work(parser: argparse.ArgumentParser, slots: int | None, handler: str | 
     )
 
 
-def chosen_work(args: argparse.Namespace, settings: Settings) -> tuple[int, str, tuple[str, ...]]:
-    """Put flags before settings: slots, handler and program."""
+def chosen_work(args: argparse.Namespace, settings: Settings, *, handler: str) -> Settings:
+    """Put the flags of `add_work` before the settings; the handler is the default one if none is chosen."""
     if args.program and args.handler not in (None, "command"):
         raise BadInput(f"a program was given, but --handler {args.handler} runs none: drop one of the two")
     command = tuple(args.program) or settings.command
-    handler = "command" if args.program else args.handler or settings.handler
-    return args.slots or settings.slots, handler, command if handler == "command" else ()
+    chosen = "command" if args.program else args.handler or settings.handler
+    return replace(
+        settings,
+        slots=args.slots or settings.slots,
+        handler=chosen or ("command" if command else handler),
+        command=command,
+    )
 
 
 def seconds(text: str) -> float:

@@ -20,9 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
 
     def verb(name: str, summary: str) -> argparse.ArgumentParser:
-        shape = {"formatter_class": parser.formatter_class, "allow_abbrev": False}
+        description, formatter = f"{summary[0].upper()}{summary[1:]}.", parser.formatter_class
         return verbs.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", **shape
+            name, help=summary, description=description, formatter_class=formatter, allow_abbrev=False
         )
 
     listing = verb("list", "list dead jobs, newest first")

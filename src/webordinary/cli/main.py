@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,16 @@ COMMANDS = {
 }
 
 
+class Formatter(argparse.HelpFormatter):
+    """Help with its columns aligned: argparse forgets that the names of commands are indented further."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Leave room for the indent."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - it is shown nowhere else
+            self._action_max_length += self._indent_increment
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser that loads its command when it is needed, so that every command starts fast."""
 
@@ -53,7 +63,7 @@ class CommandParser(argparse.ArgumentParser):
 def build_parser(width: int | None = None) -> CommandParser:
     """Make the parser of all commands; with a width, help is the same on every terminal."""
     shape: dict[str, Any] = {
-        "formatter_class": partial(argparse.HelpFormatter, width=width),
+        "formatter_class": partial(Formatter, width=width),
         "allow_abbrev": False,
     }
     parser = CommandParser(
@@ -100,6 +110,3 @@ def _reader_left() -> int:
     """Whoever read our output has seen enough; that is no error. Nothing may be flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return Exit.OK
-
-
-Configure = Callable[[argparse.ArgumentParser], None]

@@ -34,48 +34,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "finish within the grace or hands them back; a second one ends everything at once."
     )
     parser.add_argument("--workers", type=count, default=2, metavar="N", help="worker processes (default: 2)")
-    add_work(parser, slots=4, handler="sleep")
+    add_work(parser, handler="sleep")
     add_home(parser)
     add_json(parser, "say what runs as one line of JSON, and log JSON lines; times are seconds since 1970")
 
 
 def run(args: argparse.Namespace) -> int:
     """Bring up, stay up, come down."""
-    settings = load(home_folder(args.home))
-    slots, handler, program = chosen_work(args, settings)
-    build_handler(Settings(settings.home, settings.limits, slots, handler, program))  # refused now or never
+    settings = chosen_work(args, load(home_folder(args.home)), handler="sleep")
+    build_handler(settings)  # what no worker could run is refused here, once
     start_logging("up", as_json=args.json)
+    commands = {f"worker {number}": _worker_command(args, settings) for number in range(1, args.workers + 1)}
     with opened(settings, create=True) as desk:
-        command = _worker_command(args, settings, slots, handler, program)
-        return asyncio.run(
-            _stay_up(args, desk, {f"worker {n + 1}": command for n in range(args.workers)}, handler)
-        )
+        return asyncio.run(_stay_up(args, desk, commands))
 
 
-def _worker_command(
-    args: argparse.Namespace, settings: Settings, slots: int, handler: str, program: Sequence[str]
-) -> list[str]:
-    flags = [
-        "--until-stdin-closes",
-        "--home",
-        str(settings.home),
-        "--slots",
-        str(slots),
-        "--handler",
-        handler,
-    ]
-    return [
-        *own_command(),
-        "worker",
-        *flags,
-        *(["--json"] if args.json else []),
-        *(["--", *program] if program else []),
-    ]
+def _worker_command(args: argparse.Namespace, settings: Settings) -> list[str]:
+    flags = ["--until-stdin-closes", "--home", str(settings.home), "--slots", str(settings.slots)]
+    flags += ["--handler", str(settings.handler), *(["--json"] if args.json else [])]
+    program = ["--", *settings.command] if settings.handler == "command" else []
+    return [*own_command(), "worker", *flags, *program]
 
 
-async def _stay_up(
-    args: argparse.Namespace, desk: Desk, commands: Mapping[str, Sequence[str]], handler: str
-) -> int:
+async def _stay_up(args: argparse.Namespace, desk: Desk, commands: Mapping[str, Sequence[str]]) -> int:
     async def bury(pid: int) -> None:
         await _bury(desk, pid)
 
@@ -86,7 +67,7 @@ async def _stay_up(
         loop.add_signal_handler(number, leaving.signalled, number)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(supervisor.run())
-        greeting = tasks.create_task(_greet(args, desk, supervisor, len(commands), handler))
+        greeting = tasks.create_task(_greet(args, desk, supervisor, len(commands)))
         await running
         greeting.cancel()
     log.info("all workers have left")
@@ -127,9 +108,7 @@ async def _bury(desk: Desk, pid: int) -> None:
 # --- what is told ---------------------------------------------------------------------------------
 
 
-async def _greet(
-    args: argparse.Namespace, desk: Desk, supervisor: Supervisor, wanted: int, handler: str
-) -> None:
+async def _greet(args: argparse.Namespace, desk: Desk, supervisor: Supervisor, wanted: int) -> None:
     """Once all workers have shown themselves, say what runs where and what to type."""
     deadline = desk.clock.monotonic() + SHOWN_WITHIN_SECONDS
     while desk.clock.monotonic() < deadline:
@@ -139,37 +118,31 @@ async def _greet(
             break
         await desk.clock.sleep(LOOK_SECONDS)
     running = {name: child.pid for name, child in supervisor.children.items()}
+    home, handler = desk.settings.home, desk.settings.handler
     if args.json:
-        home = desk.settings.home
         print_json(
             {"home": str(home), "store": str(store_path(home)), "handler": handler, "pids": running},
             lines=True,
         )
     else:
-        print(_greeting(desk.settings, running, args.slots, handler), flush=True)
+        print(_greeting(desk.settings, running), flush=True)
 
 
-def _greeting(settings: Settings, running: Mapping[str, int], slots: int, handler: str) -> str:
-    home = settings.home
-    instruction = (
-        "5 change the title to Spring Sale" if handler == "sleep" else "change the title to Spring Sale"
-    )
-    meaning = "; each job sleeps as many seconds as it begins with" if handler == "sleep" else ""
-    return "\n".join(
-        [
-            "",
-            f"{painted('Webordinary is up', BOLD)} on {store_path(home)}",
-            *(
-                f"  {name:<10} pid {pid}, {counted(slots, 'slot')}, handler {handler}"
-                for name, pid in running.items()
-            ),
-            "",
-            f"In another terminal{meaning}:",
-            f"  {typed('submit', 'amelia/scott', instruction, '--wait', '30', home=home)}",
-            f"  {typed('status', '--watch', home=home)}",
-            f"  {typed('why', 'amelia/scott', home=home)}",
-            "",
-            "Ctrl-C stops it.",
-            "",
-        ]
-    )
+def _greeting(settings: Settings, running: Mapping[str, int]) -> str:
+    home, handler, slots = settings.home, settings.handler, counted(settings.slots, "slot")
+    sleeps = handler == "sleep"
+    instruction = f"{'5 ' if sleeps else ''}change the title to Spring Sale"
+    lines = [
+        "",
+        f"{painted('Webordinary is up', BOLD)} on {store_path(home)}",
+        *(f"  {name:<10} pid {pid}, {slots}, handler {handler}" for name, pid in running.items()),
+        "",
+        "In another terminal" + ("; a job sleeps as many seconds as it begins with:" if sleeps else ":"),
+        f"  {typed('submit', 'amelia/scott', instruction, '--wait', '30', home=home)}",
+        f"  {typed('status', '--watch', home=home)}",
+        f"  {typed('why', 'amelia/scott', home=home)}",
+        "",
+        "Ctrl-C stops it.",
+        "",
+    ]
+    return "\n".join(lines)

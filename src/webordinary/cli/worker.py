@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import sys
-from dataclasses import replace
 
 from webordinary.claim.worker import Shape, Worker
 from webordinary.cli.arguments import add_home, add_json, add_work, chosen_work, seconds
@@ -16,6 +15,7 @@ from webordinary.cli.exits import Exit
 from webordinary.cli.logs import start_logging
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import Lane
+from webordinary.core.waiting import counted
 from webordinary.wiring.build import build_worker, open_backend, store_path
 from webordinary.wiring.settings import home_folder, load
 
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "SIGTERM or Ctrl-C: it claims nothing more, lets running jobs finish within the grace or hands them "
         "back, and leaves; a second one ends it at once. It logs one line an event to standard error."
     )
-    add_work(parser, slots=None, handler=None)
+    add_work(parser, handler="echo")
     parser.add_argument(
         "--only", type=Lane.parse, metavar="PROJECT/USER", help="serve this lane and no other"
     )
@@ -49,15 +49,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Work."""
-    settings = load(home_folder(args.home))
-    slots, handler, command = chosen_work(args, settings)
-    settings = replace(settings, slots=slots, handler=handler, command=command)
+    settings = chosen_work(args, load(home_folder(args.home)), handler="echo")
     shape = Shape(only=args.only, exit_when_idle_seconds=args.exit_when_idle)
     backend = open_backend(settings)
     try:
         presence, worker = build_worker(settings, backend, shape)
         start_logging(presence.worker, as_json=args.json)
-        log.info("up with %d slots, handler %s, store %s", slots, handler, store_path(settings.home))
+        log.info(
+            "up with %s, handler %s, store %s",
+            counted(settings.slots, "slot"),
+            settings.handler,
+            store_path(settings.home),
+        )
         asyncio.run(_work(worker, until_stdin_closes=args.until_stdin_closes))
         log.info("left")
     finally:

@@ -71,6 +71,15 @@ class Arrival(StrEnum):
     REPLACE_PENDING = "replace-pending"
 
 
+class Intent(StrEnum):
+    """What kind of work a job asks for. All but an edit are done without a model."""
+
+    EDIT = "edit"
+    UNDO = "undo"
+    REDO = "redo"
+    PUBLISH = "publish"
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One instruction (one mail) for a lane."""
@@ -81,6 +90,8 @@ class Job:
     message_id: str
     arrival: Arrival = Arrival.INTERRUPT
     wants_reply: bool = False
+    session: str = ""  # the conversation it belongs to; "" is none
+    intent: Intent = Intent.EDIT
 
     def __post_init__(self) -> None:
         """Refuse what no store could keep or no person could read."""
@@ -94,6 +105,8 @@ class Job:
             raise BadInput(f"a message id has 1 to {MESSAGE_ID_CHARACTERS} characters")
         if not is_storable(self.message_id):
             raise BadInput("the message id contains a character that is no text")
+        if not is_storable(self.session):
+            raise BadInput("the name of the session contains a character that is no text")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from webordinary.core.claim import WorkerId
-from webordinary.core.job import JobId, JobState
+from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.lane import Lane
 
 
@@ -30,7 +30,9 @@ class JobView:
     interrupted: bool
     interrupted_by: JobId | None
     note: str
-    replies_owed: int
+    replies_owed: int  # about its end; the word that it was accepted is not counted
+    session: str = ""
+    intent: Intent = Intent.EDIT
 
 
 @dataclass(frozen=True, slots=True)

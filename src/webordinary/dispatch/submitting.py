@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from webordinary.core.claim import Ownership
-from webordinary.core.errors import BadInput
 from webordinary.core.job import Arrival, Duplicate, Job, JobId, Submitted
 from webordinary.core.lane import Lane
 from webordinary.ports.broker import Broker, Gatekeeper
@@ -33,20 +32,8 @@ class Receipt:
 
 async def submit(request: Request, broker: Broker, gatekeeper: Gatekeeper, clock: Clock) -> Receipt:
     """Queue a job. The gatekeeper is asked afterwards, to tell people; nothing is decided by its answer."""
-    _check_text("instruction", request.instruction)
-    _check_text("message id", request.message_id or "")
     unique = clock.unique()
     message_id = request.message_id if request.message_id is not None else f"<{unique}@webordinary>"
     job = Job(JobId(unique), request.lane, request.instruction, message_id, request.arrival)
     stored = await broker.submit(job)
     return Receipt(request.lane, stored, await gatekeeper.owner(request.lane))
-
-
-def _check_text(what: str, text: str) -> None:
-    """Refuse half characters: no store can keep them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput(
-            f"the {what} is not valid text: a character at position {error.start} can't be written"
-        ) from error

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from webordinary.ports.broker import Broker, Gatekeeper
 from webordinary.ports.control import Control
+from webordinary.ports.directory import Directory
 from webordinary.ports.ledger import Ledger
+from webordinary.ports.mailbox import Mailbox
+from webordinary.ports.outbox import Outbox
+from webordinary.ports.quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,4 +22,8 @@ class Backend:
     gatekeeper: Gatekeeper
     ledger: Ledger
     control: Control
+    directory: Directory
+    mailbox: Mailbox
+    outbox: Outbox
+    quotas: Quotas
     close: Callable[[], None]

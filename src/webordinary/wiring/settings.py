@@ -36,7 +36,7 @@ class Settings:
     home: Path
     limits: Limits = field(default_factory=Limits)
     slots: int = 4
-    handler: str = "echo"
+    handler: str | None = None  # None: whatever the command takes by default
     command: tuple[str, ...] = ()
 
 

@@ -8,7 +8,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO
+from typing import IO, Any
 
 OUTPUT_KEPT_BYTES = 16_384  # the tail of what a program writes
 REAP_SECONDS = 5.0  # a killed process is gone at once, unless the kernel holds it
@@ -43,7 +43,7 @@ class ProcessGroup(asyncio.SubprocessProtocol):
         watched, group._leash = os.pipe()
         try:
             with _text_to_read(stdin) as text:
-                group._transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                starting = asyncio.get_running_loop().subprocess_exec(
                     lambda: group,
                     *("/bin/sh", "-c", LEASH, "sh", *command),
                     stdin=text,
@@ -51,12 +51,30 @@ class ProcessGroup(asyncio.SubprocessProtocol):
                     env=dict(environment),
                     start_new_session=True,
                 )
+                await group._started(asyncio.ensure_future(starting))
         except BaseException:
             group._let_leash_go()
             raise
         finally:
             os.close(watched)
         return group
+
+    async def _started(self, starting: asyncio.Future[tuple[asyncio.SubprocessTransport, Any]]) -> None:
+        """Wait for the start, which is quick; a cancellation kills the group at once and is raised afterwards.
+
+        A start that is cancelled midway would wait for output to end that nobody ends.
+        """
+        cancelled: asyncio.CancelledError | None = None
+        while not starting.done():
+            try:
+                await asyncio.wait((starting,))
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self._let_leash_go()
+        self._transport, _ = starting.result()
+        if cancelled is not None:
+            await self.end()
+            raise cancelled
 
     @property
     def output(self) -> str:

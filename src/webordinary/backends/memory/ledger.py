@@ -74,7 +74,7 @@ class MemoryLedger:
         """See `Ledger.jobs`."""
         rows = list(self._store.jobs.values())
         if before is not None:
-            rows = rows[: [row.job.id for row in rows].index(before)]
+            rows = rows[: [row.job.id for row in rows].index((await self.job(before)).id)]
         found = (
             row.view()
             for row in reversed(rows)
@@ -87,7 +87,7 @@ class MemoryLedger:
         found = [row for known, row in self._store.jobs.items() if known.startswith(job)]
         exact = self._store.jobs.get(job)
         if exact is None and len(found) != 1:
-            raise NotFound(f"there is no job {job}" if not found else f"{len(found)} jobs begin with {job}")
+            raise NotFound(f"there is no job {job}" if not found else f"several jobs begin with {job}")
         return (exact or found[0]).view()
 
     async def history(self, lane: Lane, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from webordinary.backends.memory.directory import MemoryDirectory
 from webordinary.backends.memory.ledger import MemoryLedger
+from webordinary.backends.memory.mailbox import MemoryMailbox
+from webordinary.backends.memory.outbox import MemoryOutbox
+from webordinary.backends.memory.quotas import MemoryQuotas
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.store import TransactionalBroker
 from webordinary.backends.wakeups import LocalWakeups
@@ -16,5 +20,15 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
     wakeups = LocalWakeups()
     store = MemoryStore(limits, clock, wakeups)
     broker = TransactionalBroker(store, wakeups, clock)
-    ledger = MemoryLedger(store, wakeups, clock)
-    return Backend(broker=broker, gatekeeper=broker, ledger=ledger, control=store, close=lambda: None)
+    mailbox = MemoryMailbox()
+    return Backend(
+        broker=broker,
+        gatekeeper=broker,
+        ledger=MemoryLedger(store, wakeups, clock),
+        control=store,
+        directory=MemoryDirectory(clock),
+        mailbox=mailbox,
+        outbox=MemoryOutbox(store.letters, mailbox.session_of, wakeups, clock),
+        quotas=MemoryQuotas(clock),
+        close=lambda: None,
+    )

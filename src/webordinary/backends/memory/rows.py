@@ -26,7 +26,7 @@ class JobRow:
     interrupted: bool = False
     interrupted_by: JobId | None = None
     note: str = ""
-    replies_owed: set[str] = field(default_factory=set)
+    replies_owed: set[str] = field(default_factory=set)  # kinds of letters about its end
 
     @property
     def open(self) -> bool:
@@ -54,6 +54,8 @@ class JobRow:
             interrupted_by=self.interrupted_by,
             note=self.note,
             replies_owed=len(self.replies_owed),
+            session=job.session,
+            intent=job.intent,
         )
 
 

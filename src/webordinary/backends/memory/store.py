@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from webordinary.backends.memory.outbox import Letters
 from webordinary.backends.memory.rows import JobRow, LaneRow, WorkerRow, delivery_of
 from webordinary.backends.polling import Nothing
 from webordinary.backends.wakeups import CLAIMS, Wakeups, job_topic, lane_topic, worker_topic
@@ -28,6 +29,7 @@ class MemoryStore:
         self.jobs: dict[JobId, JobRow] = {}
         self.workers: dict[WorkerId, WorkerRow] = {}
         self.events: list[LaneEvent] = []
+        self.letters = Letters(clock, wakeups)
         self._by_message: dict[tuple[Lane, str], JobId] = {}
 
     # --- submitting -----------------------------------------------------------------------------
@@ -40,14 +42,12 @@ class MemoryStore:
         row = self._lane(job.lane)
         interrupts = self._make_way(row, job)
         ahead = len(row.open)
-        self._append(row, JobRow(job, self._clock.now()))
+        stored = self.jobs[job.id] = JobRow(job, self._clock.now())
+        self._by_message[job.lane, job.message_id] = job.id
+        row.open.append(stored)
+        self.letters.owe_accepted(stored, ahead, interrupts)
         self._announce(row)
         return Submitted(job.id, ahead, interrupts)
-
-    def _append(self, row: LaneRow, job: JobRow) -> None:
-        self.jobs[job.job.id] = job
-        self._by_message[job.job.lane, job.job.message_id] = job.job.id
-        row.open.append(job)
 
     def _make_way(self, row: LaneRow, newer: Job) -> JobId | None:
         """Do to the jobs ahead what the newer one's arrival policy says."""
@@ -328,8 +328,7 @@ class MemoryStore:
         job.state, job.note, job.finished_at = state, note, self._clock.now()
         job.due_at = None
         row.open.remove(job)
-        if job.job.wants_reply:
-            job.replies_owed.add(state.value)
+        self.letters.owe_end(job)
         self._wakeups.send([job_topic(job.job.id)])
 
     # --- the operator's hand --------------------------------------------------------------------

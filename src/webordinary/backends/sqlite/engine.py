@@ -61,20 +61,25 @@ class Engine:
         self._flushing = False
         self._overdue: asyncio.TimerHandle | None = None
         self._lock_file = -1
-        with _translated(path):
+        with contextlib.ExitStack() as opened, _translated(path):
             self._lock_file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._writer = _connect(path, synchronous)
+            opened.callback(self._close_lock_file)
+            self._writer = opened.enter_context(contextlib.closing(_connect(path, synchronous)))
             fcntl.flock(self._lock_file, fcntl.LOCK_EX)
             try:
                 migrate(self._writer, str(path))
             finally:
                 fcntl.flock(self._lock_file, fcntl.LOCK_UN)
-            self._reader = _connect(path, synchronous, read_only=True)
+            self._reader = opened.enter_context(
+                contextlib.closing(_connect(path, synchronous, read_only=True))
+            )
+            self._opened = opened.pop_all()
 
     def close(self) -> None:
         """Close the file."""
-        self._reader.close()
-        self._writer.close()
+        self._opened.close()
+
+    def _close_lock_file(self) -> None:
         if self._lock_file >= 0:
             os.close(self._lock_file)
             self._lock_file = -1
@@ -215,9 +220,13 @@ def _refusal_as_value(verb: Verb[Any], tx: Tx) -> object:
 def _connect(path: Path, synchronous: str, *, read_only: bool = False) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=FOREIGN_LOCK_SECONDS)
-    check_version(connection, str(path))
-    connection.execute(f"PRAGMA synchronous = {synchronous}")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    try:
+        check_version(connection, str(path))
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -230,6 +239,8 @@ def _translated(path: Path) -> Iterator[None]:
         raise _our_error(error, path) from error
     except OSError as error:
         raise BackendUnavailable(f"{path} can't be used: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:  # the driver could not even read its own words about the file
+        raise BackendUnavailable(f"{path} is damaged: it holds what is no text") from error
 
 
 def _our_error(error: sqlite3.Error, path: Path) -> WebordinaryError:

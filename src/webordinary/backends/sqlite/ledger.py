@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from webordinary.backends.polling import poll_result
 from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.records import REPLIES_OWED
 from webordinary.backends.sqlite.submitting import OPEN_STATES
 from webordinary.backends.sqlite.tx import Row, Tx
 from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import NotFound
-from webordinary.core.job import JobId, JobState
+from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, LaneView, WorkerView
@@ -18,7 +19,7 @@ from webordinary.ports.clock import Clock
 _JOB = (
     "SELECT id, lane, state, instruction, message_id, arrival, attempt, submitted_at, started_at,"
     " finished_at, due_at, worker, fence, interrupted, interrupted_by, note,"
-    " (SELECT COUNT(*) FROM owed_replies WHERE owed_replies.job = jobs.id) FROM jobs"
+    f" {REPLIES_OWED}, session, intent FROM jobs"
 )
 _LANE = (
     "SELECT lanes.lane, lanes.worker, lanes.fence, claimed_at, last_activity, lease_until, wanted_since,"
@@ -33,6 +34,7 @@ _WORKERS = (
     "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers"
     " WHERE seen_at + ? > ? ORDER BY worker"
 )
+LAST_CHARACTER = "\U0010ffff"  # sorts after everything that an id may go on with
 
 
 class SqliteLedger:
@@ -101,7 +103,7 @@ class SqliteLedger:
             values.append(state.value)
         if before is not None:
             wheres.append("seq < (SELECT seq FROM jobs WHERE id = ?)")
-            values.append(before)
+            values.append((await self.job(before)).id)
         sql = f"{_JOB} WHERE {' AND '.join(wheres)} ORDER BY seq DESC LIMIT ?"
         return [_job_view(row) for row in self._engine.read(lambda tx: tx.all(sql, (*values, limit)))]
 
@@ -111,7 +113,7 @@ class SqliteLedger:
         if exact is not None:
             return _job_view(exact)
         rows = self._engine.read(
-            lambda tx: tx.all(f"{_JOB} WHERE id >= ? AND substr(id, 1, ?) = ? LIMIT 2", (job, len(job), job))
+            lambda tx: tx.all(f"{_JOB} WHERE id BETWEEN ? AND ? LIMIT 2", (job, job + LAST_CHARACTER))
         )
         if len(rows) != 1:
             raise NotFound(f"there is no job {job}" if not rows else f"several jobs begin with {job}")
@@ -164,6 +166,8 @@ def _job_view(row: Row) -> JobView:
         interrupted_by=row[14],
         note=row[15],
         replies_owed=row[16],
+        session=row[17],
+        intent=Intent(row[18]),
     )
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from webordinary.backends.sqlite.control import SqliteControl
+from webordinary.backends.sqlite.directory import SqliteDirectory
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.ledger import SqliteLedger
+from webordinary.backends.sqlite.mailbox import SqliteMailbox
+from webordinary.backends.sqlite.outbox import SqliteOutbox
+from webordinary.backends.sqlite.quotas import SqliteQuotas
 from webordinary.backends.sqlite.store import SqliteStore
 from webordinary.backends.sqlite.wakeups import SocketWakeups
 from webordinary.backends.store import TransactionalBroker
@@ -39,5 +43,9 @@ def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = 
         gatekeeper=broker,
         ledger=SqliteLedger(engine, limits, wakeups, clock),
         control=SqliteControl(engine),
+        directory=SqliteDirectory(engine),
+        mailbox=SqliteMailbox(engine),
+        outbox=SqliteOutbox(engine, wakeups, clock),
+        quotas=SqliteQuotas(engine),
         close=close,
     )

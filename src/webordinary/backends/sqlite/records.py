@@ -1,11 +1,21 @@
-"""What the verbs write for people: events of a lane, and replies that are owed."""
+"""What the verbs write for people: events of a lane, and letters that are owed."""
 
 from __future__ import annotations
 
+import json
+
 from webordinary.backends.sqlite.tx import Tx
-from webordinary.core.job import JobId, JobState
+from webordinary.backends.wakeups import LETTERS
+from webordinary.core.job import Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
+from webordinary.core.mail import FINAL_LETTERS, LetterKind
 from webordinary.core.views import Happening
+
+# How many letters about its end a job is owed; one a kind of ending.
+REPLIES_OWED = (
+    "(SELECT COUNT(*) FROM letters WHERE letters.about = jobs.id"
+    f" AND letters.kind IN ({', '.join(sorted(repr(kind.value) for kind in FINAL_LETTERS))}))"
+)
 
 
 def event(tx: Tx, lane: Lane, what: Happening, *, job: JobId | None = None, note: str = "") -> None:
@@ -17,10 +27,26 @@ def event(tx: Tx, lane: Lane, what: Happening, *, job: JobId | None = None, note
     )
 
 
-def owe_reply(tx: Tx, job: JobId, kind: JobState) -> None:
-    """Owe the sender an answer, once per job and kind."""
+def owe_accepted(tx: Tx, job: Job, submitted: Submitted) -> None:
+    """Owe the sender the word that the job is in its lane."""
+    facts = {"ahead": str(submitted.ahead), "interrupts": submitted.interrupts or ""}
     tx.do(
-        "INSERT INTO owed_replies (job, kind, owed_at)"
-        " SELECT id, ?, ? FROM jobs WHERE id = ? AND wants_reply = 1 ON CONFLICT DO NOTHING",
-        (kind.value, tx.now, job),
+        "INSERT INTO letters (about, kind, session, facts, owed_at, due_at) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (job.id, LetterKind.ACCEPTED.value, job.session or None, json.dumps(facts), tx.now, tx.now),
     )
+    tx.wake(LETTERS)
+
+
+def owe_end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
+    """Owe the sender the word about the job's end, once per kind of ending, if it wants one."""
+    kind = LetterKind(state.value)
+    assert kind in FINAL_LETTERS
+    owed = tx.do(
+        "INSERT INTO letters (about, kind, session, facts, owed_at, due_at)"
+        " SELECT id, ?, NULLIF(session, ''), ?, ?, ? FROM jobs WHERE id = ? AND wants_reply = 1"
+        " ON CONFLICT DO NOTHING",
+        (kind.value, json.dumps({"note": note}), tx.now, tx.now, job),
+    )
+    if owed:
+        tx.wake(LETTERS)

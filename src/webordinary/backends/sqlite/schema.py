@@ -34,6 +34,8 @@ MIGRATIONS: tuple[str, ...] = (
         instruction    TEXT NOT NULL,
         arrival        TEXT NOT NULL,
         wants_reply    INTEGER NOT NULL,
+        session        TEXT NOT NULL,              -- the conversation; '' is none
+        intent         TEXT NOT NULL,
         state          TEXT NOT NULL,
         attempt        INTEGER NOT NULL DEFAULT 0,
         fence          INTEGER NOT NULL DEFAULT 0, -- of the claim that was given the job last
@@ -50,12 +52,25 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX jobs_open ON jobs (lane, seq) WHERE state IN ('queued', 'running', 'retrying');
     CREATE INDEX jobs_dead ON jobs (lane, seq) WHERE state = 'dead';
 
-    CREATE TABLE owed_replies (
-        job     TEXT NOT NULL,
-        kind    TEXT NOT NULL,
-        owed_at REAL NOT NULL,
-        PRIMARY KEY (job, kind)                    -- owed once, whatever is repeated
-    ) WITHOUT ROWID;
+    CREATE TABLE letters (
+        seq        INTEGER PRIMARY KEY,            -- the order in which they were owed
+        about      TEXT NOT NULL,                  -- a job, a mail, or a window of a quota
+        kind       TEXT NOT NULL,
+        mail       TEXT,
+        session    TEXT,
+        facts      TEXT NOT NULL,                  -- JSON
+        state      TEXT NOT NULL DEFAULT 'owed',   -- or sent, or abandoned
+        owed_at    REAL NOT NULL,
+        due_at     REAL NOT NULL,                  -- may be sent from then on; a hold moves it, too
+        held_by    TEXT,
+        attempts   INTEGER NOT NULL DEFAULT 0,
+        sent_at    REAL,
+        message_id TEXT NOT NULL DEFAULT '',
+        reason     TEXT NOT NULL DEFAULT '',
+        UNIQUE (about, kind)                       -- owed once, whatever is repeated
+    );
+    CREATE INDEX letters_owed ON letters (due_at) WHERE state = 'owed';
+    CREATE INDEX letters_sent ON letters (session, sent_at) WHERE state = 'sent' AND session IS NOT NULL;
 
     CREATE TABLE workers (
         worker   TEXT PRIMARY KEY,
@@ -78,6 +93,66 @@ MIGRATIONS: tuple[str, ...] = (
         note   TEXT NOT NULL
     );
     CREATE INDEX history_of_lane ON history (lane, event);
+
+    CREATE TABLE projects (
+        name       TEXT PRIMARY KEY,
+        arrival    TEXT NOT NULL,
+        repository TEXT NOT NULL,
+        created_at REAL NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE members (
+        project TEXT NOT NULL REFERENCES projects,
+        address TEXT NOT NULL,
+        user    TEXT NOT NULL,
+        PRIMARY KEY (project, address)             -- an address is one user of a project
+    ) WITHOUT ROWID;
+    CREATE INDEX members_by_address ON members (address, project, user);
+
+    CREATE TABLE mails (
+        seq          INTEGER PRIMARY KEY,          -- the order of arrival
+        id           TEXT NOT NULL UNIQUE,
+        message_id   TEXT NOT NULL,
+        state        TEXT NOT NULL,
+        reason       TEXT NOT NULL,
+        from_address TEXT NOT NULL,
+        subject      TEXT NOT NULL,
+        refs         TEXT NOT NULL,                -- JSON, as files and skipped are
+        received_at  REAL NOT NULL,
+        blob         TEXT NOT NULL,
+        lane         TEXT,
+        session      TEXT,
+        job          TEXT,
+        files        TEXT NOT NULL,
+        skipped      TEXT NOT NULL
+    );
+    CREATE INDEX mails_by_state ON mails (state, seq);
+
+    CREATE TABLE sessions (
+        id         TEXT PRIMARY KEY,
+        lane       TEXT NOT NULL,
+        subject    TEXT NOT NULL,
+        started_at REAL NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE threads (
+        message_id TEXT PRIMARY KEY,               -- sent or received
+        session    TEXT NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE buckets (
+        key     TEXT PRIMARY KEY,
+        full_at REAL NOT NULL                      -- a bucket that is full again is forgotten
+    ) WITHOUT ROWID;
+    CREATE INDEX buckets_full ON buckets (full_at);
+
+    CREATE TABLE taken (
+        token  TEXT NOT NULL,
+        bucket TEXT NOT NULL,
+        at     REAL NOT NULL,
+        PRIMARY KEY (token, bucket)                -- taken once, whatever is repeated
+    ) WITHOUT ROWID;
+    CREATE INDEX taken_at ON taken (at);
     """,
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webordinary.backends.sqlite.records import event, owe_reply
+from webordinary.backends.sqlite.records import event, owe_accepted, owe_end
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import CLAIMS, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import WorkerId
@@ -32,12 +32,18 @@ def submit(tx: Tx, job: Job) -> Submitted | Duplicate:
     interrupts = make_way(tx, job)
     ahead = tx.one(f"SELECT COUNT(*) FROM jobs WHERE lane = ? AND state IN {OPEN_STATES}", (lane,))
     tx.do(
-        "INSERT INTO jobs (id, lane, message_id, instruction, arrival, wants_reply, state, submitted_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, 'queued', ?)",
-        (job.id, lane, job.message_id, job.instruction, job.arrival.value, job.wants_reply, tx.now),
+        "INSERT INTO jobs (id, lane, message_id, instruction, arrival, wants_reply, session, intent, state,"
+        " submitted_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
+        (
+            *(job.id, lane, job.message_id, job.instruction),
+            *(job.arrival.value, job.wants_reply, job.session, job.intent.value, tx.now),
+        ),
     )
+    submitted = Submitted(job.id, ahead[0] if ahead else 0, interrupts)
+    if job.wants_reply:
+        owe_accepted(tx, job, submitted)
     announce(tx, job.lane)
-    return Submitted(job.id, ahead[0] if ahead else 0, interrupts)
+    return submitted
 
 
 def make_way(tx: Tx, newer: Job) -> JobId | None:
@@ -83,7 +89,7 @@ def end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
         "UPDATE jobs SET state = ?, note = ?, finished_at = ?, due_at = NULL WHERE id = ?",
         (state.value, note, tx.now, job),
     )
-    owe_reply(tx, job, state)
+    owe_end(tx, job, state, note)
     tx.wake(job_topic(job))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from webordinary.backends.polling import Nothing
-from webordinary.backends.sqlite.records import event, owe_reply
+from webordinary.backends.sqlite.records import event, owe_end
 from webordinary.backends.sqlite.submitting import OPEN_STATES, end
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import job_topic
 from webordinary.core.claim import Claim, Delivery
 from webordinary.core.errors import ClaimLost
-from webordinary.core.job import Arrival, Job, JobId, JobState
+from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import (
@@ -27,8 +27,8 @@ from webordinary.core.views import Happening
 
 _HEAD = (
     "SELECT id, message_id, instruction, arrival, wants_reply, state, attempt, fence, due_at,"
-    f" interrupted, interrupted_by, worker FROM jobs WHERE lane = ? AND state IN {OPEN_STATES}"
-    " ORDER BY seq LIMIT 1"
+    " interrupted, interrupted_by, worker, session, intent FROM jobs"
+    f" WHERE lane = ? AND state IN {OPEN_STATES} ORDER BY seq LIMIT 1"
 )
 
 
@@ -52,17 +52,14 @@ def anything_to_deliver(tx: Tx, claim: Claim) -> Nothing | None:
 
 def next_job(tx: Tx, limits: Limits, claim: Claim) -> Delivery | Nothing:
     """See `Broker.next_job`."""
-    following = _next(tx, limits, claim, parked_until(tx, claim))
-    if isinstance(following, Delivery):
-        _touch(tx, claim)
-    return following
+    return _next(tx, limits, claim, parked_until(tx, claim), touched=False)
 
 
 def _touch(tx: Tx, claim: Claim) -> None:
     tx.do("UPDATE lanes SET last_activity = ? WHERE lane = ?", (tx.now, claim.lane.key))
 
 
-def _next(tx: Tx, limits: Limits, claim: Claim, parked: float) -> Delivery | Nothing:
+def _next(tx: Tx, limits: Limits, claim: Claim, parked: float, *, touched: bool) -> Delivery | Nothing:
     while (head := tx.one(_HEAD, (claim.lane.key,))) is not None:
         job, state, attempt, fence, due_at = _job_of(head, claim), head[5], head[6], head[7], head[8]
         if state == JobState.RUNNING and fence == claim.fence:
@@ -79,6 +76,8 @@ def _next(tx: Tx, limits: Limits, claim: Claim, parked: float) -> Delivery | Not
             " started_at = ?, due_at = NULL WHERE id = ?",
             (claim.fence, claim.worker, tx.now, job.id),
         )
+        if not touched:
+            _touch(tx, claim)
         return Delivery(claim, job, attempt + 1)
     return Nothing()
 
@@ -92,6 +91,8 @@ def _job_of(head: tuple[object, ...], claim: Claim) -> Job:
         str(message_id),
         Arrival(str(arrival)),
         bool(wants_reply),
+        str(head[12]),
+        Intent(str(head[13])),
     )
 
 
@@ -146,14 +147,18 @@ def settle(tx: Tx, limits: Limits, delivery: Delivery, outcome: Outcome, *, more
     parked = parked_until(tx, claim)
     match outcome:
         case Done() | Failed() | Preempted():
-            _settle_for_good(tx, limits, delivery, outcome)
+            settled = _settle_for_good(tx, limits, delivery, outcome)
         case Retry() | HandedBack():
-            parked = max(parked, _settle_for_now(tx, limits, delivery, outcome))
-    return _next(tx, limits, claim, parked) if more else Nothing()
+            settled, parked_now = _settle_for_now(tx, limits, delivery, outcome)
+            parked = max(parked, parked_now)
+    return _next(tx, limits, claim, parked, touched=settled) if more else Nothing()
 
 
-def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done | Failed | Preempted) -> None:
-    """End the job: the busiest path, one conditional write. What an interrupt asked for no longer matters."""
+def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done | Failed | Preempted) -> bool:
+    """End the job: the busiest path, one conditional write. What an interrupt asked for no longer matters.
+
+    False if the job was settled before.
+    """
     job, claim = delivery.job, delivery.claim
     verdict = judge(outcome, attempt=delivery.attempt, interrupted=False, by=None, limits=limits)
     ended = tx.do(
@@ -163,27 +168,33 @@ def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done |
     )
     if not ended:
         _delivered_and_unsettled(tx, delivery)
-        return
+        return False
     if job.wants_reply:
-        owe_reply(tx, job.id, verdict.state)
+        owe_end(tx, job.id, verdict.state, verdict.note)
     tx.wake(job_topic(job.id))
     if verdict.state is JobState.PREEMPTED:
         _touch(tx, claim)
     else:
         tx.do("UPDATE lanes SET last_activity = ?, failures = 0 WHERE lane = ?", (tx.now, claim.lane.key))
+    return True
 
 
-def _settle_for_now(tx: Tx, limits: Limits, delivery: Delivery, outcome: Retry | HandedBack) -> float:
-    """Put the job back for another attempt, if it may have one. Say until when the lane is parked."""
+def _settle_for_now(
+    tx: Tx, limits: Limits, delivery: Delivery, outcome: Retry | HandedBack
+) -> tuple[bool, float]:
+    """Put the job back for another attempt, if it may have one, and say until when the lane is parked.
+
+    False if the job was settled before.
+    """
     unsettled = _delivered_and_unsettled(tx, delivery)
     if unsettled is None:
-        return 0.0
+        return False, 0.0
     interrupted, by = unsettled
     verdict = judge(outcome, attempt=delivery.attempt, interrupted=bool(interrupted), by=by, limits=limits)
     _touch(tx, delivery.claim)
     parked = count_failure(tx, limits, delivery.claim) if verdict.failed_attempt else 0.0
     _apply(tx, delivery, verdict)
-    return parked
+    return True, parked
 
 
 def _delivered_and_unsettled(tx: Tx, delivery: Delivery) -> tuple[int, JobId | None] | None:

@@ -1,0 +1,139 @@
+"""Mail out by SMTP, through the operator's own relay."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from aiosmtplib import (
+    SMTP,
+    SMTPAuthenticationError,
+    SMTPConnectError,
+    SMTPDataError,
+    SMTPException,
+    SMTPRecipientRefused,
+    SMTPRecipientsRefused,
+    SMTPResponseException,
+    SMTPSenderRefused,
+)
+
+from webordinary.core.errors import BadInput
+from webordinary.core.text import storable
+from webordinary.ports.mailer import Rejected, Sent, TryLater
+
+REASON_CHARACTERS = 300
+GOODBYE_SECONDS = 2.0
+PERMANENT = 500  # replies from here on say: do not try again
+# Replies that are about us and our relay, not about this letter: log in first, wrong password, encrypt first.
+ABOUT_LOGGING_IN = frozenset({530, 534, 535, 538})
+TOO_LARGE = 552
+
+
+class Encryption(StrEnum):
+    """How the way to the relay is protected."""
+
+    STARTTLS = "starttls"  # usual on port 587: plain first, then encrypted, or not at all
+    TLS = "tls"  # usual on port 465
+    NONE = "none"  # a relay on this very machine
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Where the relay is and how to talk to it."""
+
+    host: str
+    port: int
+    sender: str  # the envelope's: where bounces go
+    encryption: Encryption = Encryption.STARTTLS
+    username: str = ""
+    password: str = field(default="", repr=False)
+    step_seconds: float = 30.0  # for each answer of the relay
+    hostname: str | None = None  # what we call ourselves; None: as this machine is called
+    tls: ssl.SSLContext | None = None  # None: certificates that this machine trusts
+
+    def __post_init__(self) -> None:
+        """Refuse to send a password in the clear to another machine."""
+        is_here = self.host in {"localhost", "127.0.0.1", "::1"}
+        if self.password and self.encryption is Encryption.NONE and not is_here:
+            raise BadInput("a password goes to a relay on another machine only with starttls or tls")
+
+
+class SmtpRelay:
+    """See `Mailer`. At least once: if the connection breaks at the very end, nobody knows if it is out."""
+
+    def __init__(self, relay: Relay) -> None:
+        """Connect anew for every letter."""
+        self._relay = relay
+
+    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
+        """See `Mailer.send`. SMTP knows no key; a repeated send has the same Message-ID."""
+        del key
+        client = self._client()
+        try:
+            await client.connect()
+            await client.sendmail(self._relay.sender, [recipient], message)
+            await _say_goodbye(client)
+        except SMTPRecipientsRefused as error:
+            return self._judged(error.recipients[0])
+        except SMTPException as error:
+            return self._judged(error)
+        except ValueError:
+            return Rejected("the address is none that mail can be sent to")
+        except (OSError, asyncio.IncompleteReadError) as error:
+            return TryLater(self._words(f"the mail relay can't be reached: {error}"))
+        finally:
+            client.close()
+        return Sent()
+
+    def _client(self) -> SMTP:
+        relay = self._relay
+        return SMTP(
+            hostname=relay.host,
+            port=relay.port,
+            username=relay.username or None,
+            password=relay.password or None,
+            local_hostname=relay.hostname,
+            timeout=relay.step_seconds,
+            use_tls=relay.encryption is Encryption.TLS,
+            start_tls=relay.encryption is Encryption.STARTTLS,
+            tls_context=relay.tls,
+        )
+
+    def _judged(self, error: SMTPException) -> TryLater | Rejected:
+        """Give a letter up only for what is about the letter; a relay's own trouble passes or is repaired."""
+        if not isinstance(error, SMTPResponseException):
+            return TryLater(self._words(f"the mail relay can't be used: {error.message}"))
+        words = self._words(f"the mail relay answered {error.code} {error.message}")
+        if isinstance(error, SMTPAuthenticationError) or error.code in ABOUT_LOGGING_IN:
+            return TryLater(f"the mail relay does not accept our user name and password ({error.code})")
+        if error.code < PERMANENT or isinstance(error, SMTPConnectError):
+            return TryLater(words)
+        match error:
+            case SMTPRecipientRefused() | SMTPDataError():
+                return Rejected(words)
+            case SMTPSenderRefused() if error.code == TOO_LARGE:
+                return Rejected(words)
+            case _:
+                return TryLater(words)
+
+    def _words(self, text: str) -> str:
+        """One line for the operator, in which no credential survives."""
+        for secret in (self._relay.password, self._relay.username):
+            for shape in _shapes(secret):
+                text = text.replace(shape, "***")
+        return storable(" ".join(text.split()))[:REASON_CHARACTERS]
+
+
+def _shapes(secret: str) -> tuple[str, ...]:
+    """How a server might echo a secret."""
+    return (secret, base64.b64encode(secret.encode()).decode()) if secret else ()
+
+
+async def _say_goodbye(client: SMTP) -> None:
+    """End politely. Whatever comes of it, the letter is with the relay."""
+    with suppress(SMTPException, OSError):
+        await client.quit(timeout=GOODBYE_SECONDS)

@@ -1,0 +1,149 @@
+"""Letters in plain Python: the broker owes them, senders take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from webordinary.backends.letters import LetterState, standing
+from webordinary.backends.memory.rows import JobRow
+from webordinary.backends.polling import Nothing, poll
+from webordinary.backends.wakeups import LETTERS, Wakeups
+from webordinary.core.errors import NotFound
+from webordinary.core.job import JobId
+from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, SessionId
+from webordinary.core.text import storable
+from webordinary.ports.clock import Clock
+
+
+@dataclass(slots=True)
+class LetterRow:
+    """A letter and all that is known of it."""
+
+    letter: Letter
+    due_at: float  # from when on a sender may be given it; a hold moves it, too
+    state: LetterState = LetterState.OWED
+    held_by: str | None = None
+    sent_at: float = 0.0
+    message_id: str = ""
+    reason: str = ""
+
+
+class Letters:
+    """Every letter there ever was, by what it is about and its kind."""
+
+    def __init__(self, clock: Clock, wakeups: Wakeups) -> None:
+        """Start with none."""
+        self.rows: dict[tuple[str, LetterKind], LetterRow] = {}
+        self._clock, self._wakeups = clock, wakeups
+
+    def owe(self, letter: Letter) -> bool:
+        """Owe a letter, once."""
+        if (letter.about, letter.kind) in self.rows:
+            return False
+        now = self._clock.now()
+        stored = replace(letter, facts=dict(letter.facts), owed_at=now, attempts=0)
+        self.rows[letter.about, letter.kind] = LetterRow(stored, now)
+        self._wakeups.send([LETTERS])
+        return True
+
+    def owe_accepted(self, row: JobRow, ahead: int, interrupts: JobId | None) -> None:
+        """Owe the word that a job is in its lane."""
+        self._owe_about(row, LetterKind.ACCEPTED, {"ahead": str(ahead), "interrupts": interrupts or ""})
+
+    def owe_end(self, row: JobRow) -> None:
+        """Owe the word about a job's end."""
+        kind = LetterKind(row.state.value)
+        assert kind in FINAL_LETTERS
+        if row.job.wants_reply:
+            row.replies_owed.add(kind.value)
+        self._owe_about(row, kind, {"note": row.note})
+
+    def _owe_about(self, row: JobRow, kind: LetterKind, facts: dict[str, str]) -> None:
+        if row.job.wants_reply:
+            session = SessionId(row.job.session) if row.job.session else None
+            self.owe(Letter(row.job.id, kind, facts=facts, session=session))
+
+
+class MemoryOutbox:
+    """See `Outbox`."""
+
+    def __init__(
+        self,
+        letters: Letters,
+        session_of: Callable[[MailId | None], SessionId | None],
+        wakeups: Wakeups,
+        clock: Clock,
+    ) -> None:
+        """Send the letters that are in these books; mails know the conversation they belong to."""
+        self._letters, self._session_of = letters, session_of
+        self._wakeups, self._clock = wakeups, clock
+
+    async def owe(self, letter: Letter) -> bool:
+        """See `Outbox.owe`."""
+        return self._letters.owe(letter)
+
+    async def take(self, sender: str, *, limit: int, hold: float, wait: float) -> list[Letter]:
+        """See `Outbox.take`."""
+        ask = partial(self._take, sender, limit, hold)
+        return await poll(self._wakeups, self._clock, LETTERS, wait, ask) or []
+
+    async def _take(self, sender: str, limit: int, hold: float) -> list[Letter] | Nothing:
+        now = self._clock.now()
+        owed = [row for row in self._letters.rows.values() if row.state is LetterState.OWED]
+        owed.sort(key=lambda row: row.due_at)
+        due = [row for row in owed if row.due_at <= now][:limit]
+        if not due:
+            return Nothing(owed[0].due_at - now) if owed else Nothing()
+        for row in due:
+            row.letter = replace(row.letter, attempts=row.letter.attempts + 1)
+            row.due_at, row.held_by = now + hold, sender
+        return [row.letter for row in due]
+
+    async def sent(self, letter: Letter, message_id: str) -> None:
+        """See `Outbox.sent`."""
+        row = self._row(letter)
+        if row.state is not LetterState.SENT:
+            session = row.letter.session or self._session_of(row.letter.mail)
+            row.letter = replace(row.letter, session=session)
+            row.state, row.held_by = LetterState.SENT, None
+            row.sent_at, row.message_id = self._clock.now(), storable(message_id)
+
+    async def postpone(self, letter: Letter, seconds: float, reason: str) -> None:
+        """See `Outbox.postpone`."""
+        row = self._row(letter)
+        if row.state is LetterState.OWED and row.letter.attempts == letter.attempts:
+            row.due_at, row.held_by = self._clock.now() + seconds, None
+            row.reason = storable(reason)
+            self._wakeups.send([LETTERS])
+
+    async def abandon(self, letter: Letter, reason: str) -> None:
+        """See `Outbox.abandon`."""
+        row = self._row(letter)
+        if row.state is LetterState.OWED and row.letter.attempts == letter.attempts:
+            row.state, row.held_by, row.reason = LetterState.ABANDONED, None, storable(reason)
+
+    async def sent_since(self, session: SessionId, moment: float) -> int:
+        """See `Outbox.sent_since`."""
+        return sum(
+            row.state is LetterState.SENT and row.letter.session == session and row.sent_at >= moment
+            for row in self._letters.rows.values()
+        )
+
+    async def letters(self, *, limit: int, about: str | None = None) -> list[tuple[Letter, str]]:
+        """See `Outbox.letters`."""
+        rows = [row for row in self._letters.rows.values() if about in (None, row.letter.about)]
+        return [
+            (
+                row.letter,
+                standing(row.state, held_by=row.held_by, message_id=row.message_id, reason=row.reason),
+            )
+            for row in rows[::-1][:limit]
+        ]
+
+    def _row(self, letter: Letter) -> LetterRow:
+        row = self._letters.rows.get((letter.about, letter.kind))
+        if row is None:
+            raise NotFound(f"no letter {letter.kind} about {letter.about} was ever owed")
+        return row

@@ -1,0 +1,39 @@
+"""Token buckets in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webordinary.backends.quota import TOKEN_KEPT_SECONDS, full_after_spending
+from webordinary.ports.clock import Clock
+from webordinary.ports.quotas import Bucket
+
+
+class MemoryQuotas:
+    """See `Quotas`."""
+
+    def __init__(self, clock: Clock) -> None:
+        """Start with all buckets full."""
+        self._clock = clock
+        self._full_at: dict[str, float] = {}
+        self._taken: dict[tuple[str, str], float] = {}  # when which token was taken from which bucket
+
+    async def spend(self, buckets: Sequence[Bucket], token: str) -> Bucket | None:
+        """See `Quotas.spend`."""
+        now = self._clock.now()
+        self._forget(now)
+        full_at: dict[str, float] = {}
+        for bucket in buckets:
+            if (token, bucket.key) in self._taken or bucket.key in full_at:
+                continue
+            spent = full_after_spending(bucket, self._full_at.get(bucket.key), now)
+            if spent is None:
+                return bucket
+            full_at[bucket.key] = spent
+        self._full_at |= full_at
+        self._taken |= {(token, key): now for key in full_at}
+        return None
+
+    def _forget(self, now: float) -> None:
+        self._full_at = {key: at for key, at in self._full_at.items() if at > now}
+        self._taken = {taken: at for taken, at in self._taken.items() if at > now - TOKEN_KEPT_SECONDS}

@@ -1,0 +1,161 @@
+"""Letters in SQLite. The broker's verbs owe theirs in their own transactions (records.py)."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from webordinary.backends.letters import LetterState, standing
+from webordinary.backends.polling import Nothing, poll
+from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.tx import Row, Tx
+from webordinary.backends.wakeups import LETTERS, Wakeups
+from webordinary.core.errors import NotFound
+from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
+from webordinary.core.text import storable
+from webordinary.ports.clock import Clock
+
+_LETTER = "about, kind, mail, facts, owed_at, attempts, session"
+
+
+class SqliteOutbox:
+    """See `Outbox`."""
+
+    def __init__(self, engine: Engine, wakeups: Wakeups, clock: Clock) -> None:
+        """Send what is owed in a file."""
+        self._engine, self._wakeups, self._clock = engine, wakeups, clock
+
+    async def owe(self, letter: Letter) -> bool:
+        """See `Outbox.owe`."""
+        return await self._engine.write(partial(_owe, letter=letter))
+
+    async def take(self, sender: str, *, limit: int, hold: float, wait: float) -> list[Letter]:
+        """See `Outbox.take`. Looks before it writes: a sender with nothing to do asks often."""
+
+        async def ask() -> list[Letter] | Nothing:
+            nothing = self._engine.read(_anything_due)
+            if nothing is not None:
+                return nothing
+            taken = await self._engine.write(lambda tx: _take(tx, sender, limit, hold))
+            return taken or Nothing(0.0)  # somebody else was quicker: look again
+
+        return await poll(self._wakeups, self._clock, LETTERS, wait, ask) or []
+
+    async def sent(self, letter: Letter, message_id: str) -> None:
+        """See `Outbox.sent`."""
+        await self._engine.write(lambda tx: _sent(tx, letter, message_id))
+
+    async def postpone(self, letter: Letter, seconds: float, reason: str) -> None:
+        """See `Outbox.postpone`."""
+        await self._engine.write(lambda tx: _postpone(tx, letter, seconds, reason))
+
+    async def abandon(self, letter: Letter, reason: str) -> None:
+        """See `Outbox.abandon`."""
+        await self._engine.write(lambda tx: _abandon(tx, letter, reason))
+
+    async def sent_since(self, session: SessionId, moment: float) -> int:
+        """See `Outbox.sent_since`."""
+        row = self._engine.read(
+            lambda tx: tx.one(
+                "SELECT COUNT(*) FROM letters WHERE state = 'sent' AND session = ? AND sent_at >= ?",
+                (session, moment),
+            )
+        )
+        return int(row[0]) if row else 0
+
+    async def letters(self, *, limit: int, about: str | None = None) -> list[tuple[Letter, str]]:
+        """See `Outbox.letters`."""
+        where, values = ("about = ?", [about]) if about is not None else ("1", [])
+        sql = (
+            f"SELECT {_LETTER}, state, held_by, message_id, reason FROM letters"
+            f" WHERE {where} ORDER BY seq DESC LIMIT ?"
+        )
+        return [
+            (
+                _letter_of(row[:7]),
+                standing(LetterState(row[7]), held_by=row[8], message_id=row[9], reason=row[10]),
+            )
+            for row in self._engine.read(lambda tx: tx.all(sql, (*values, limit)))
+        ]
+
+
+def _owe(tx: Tx, letter: Letter) -> bool:
+    facts = json.dumps(letter.facts)
+    owed = tx.do(
+        "INSERT INTO letters (about, kind, mail, session, facts, owed_at, due_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (letter.about, letter.kind.value, letter.mail, letter.session, facts, tx.now, tx.now),
+    )
+    if owed:
+        tx.wake(LETTERS)
+    return bool(owed)
+
+
+def _anything_due(tx: Tx) -> Nothing | None:
+    soonest = tx.one("SELECT due_at FROM letters WHERE state = 'owed' ORDER BY due_at LIMIT 1")
+    if soonest is None:
+        return Nothing()
+    return Nothing(soonest[0] - tx.now) if soonest[0] > tx.now else None
+
+
+def _take(tx: Tx, sender: str, limit: int, hold: float) -> list[Letter]:
+    rows = tx.all(
+        f"SELECT seq, {_LETTER} FROM letters WHERE state = 'owed' AND due_at <= ?"
+        " ORDER BY due_at, seq LIMIT ?",
+        (tx.now, limit),
+    )
+    for row in rows:
+        tx.do(
+            "UPDATE letters SET attempts = attempts + 1, due_at = ?, held_by = ? WHERE seq = ?",
+            (tx.now + hold, sender, row[0]),
+        )
+    return [_letter_of(row[1:], taken=1) for row in rows]
+
+
+def _sent(tx: Tx, letter: Letter, message_id: str) -> None:
+    _known(tx, letter)
+    tx.do(
+        "UPDATE letters SET state = 'sent', held_by = NULL, sent_at = ?, message_id = ?,"
+        " session = IFNULL(session, (SELECT session FROM mails WHERE mails.id = letters.mail))"
+        " WHERE about = ? AND kind = ? AND state <> 'sent'",
+        (tx.now, storable(message_id), letter.about, letter.kind.value),
+    )
+
+
+def _postpone(tx: Tx, letter: Letter, seconds: float, reason: str) -> None:
+    _known(tx, letter)
+    postponed = tx.do(
+        "UPDATE letters SET due_at = ?, held_by = NULL, reason = ?"
+        " WHERE about = ? AND kind = ? AND state = 'owed' AND attempts = ?",
+        (tx.now + seconds, storable(reason), letter.about, letter.kind.value, letter.attempts),
+    )
+    if postponed:
+        tx.wake(LETTERS)
+
+
+def _abandon(tx: Tx, letter: Letter, reason: str) -> None:
+    _known(tx, letter)
+    tx.do(
+        "UPDATE letters SET state = 'abandoned', held_by = NULL, reason = ?"
+        " WHERE about = ? AND kind = ? AND state = 'owed' AND attempts = ?",
+        (storable(reason), letter.about, letter.kind.value, letter.attempts),
+    )
+
+
+def _known(tx: Tx, letter: Letter) -> None:
+    which = (letter.about, letter.kind.value)
+    if tx.one("SELECT 1 FROM letters WHERE about = ? AND kind = ?", which) is None:
+        raise NotFound(f"no letter {letter.kind} about {letter.about} was ever owed")
+
+
+def _letter_of(row: Row, taken: int = 0) -> Letter:
+    about, kind, mail, facts, owed_at, attempts, session = row
+    return Letter(
+        about=about,
+        kind=LetterKind(kind),
+        mail=MailId(mail) if mail else None,
+        facts=json.loads(facts),
+        owed_at=owed_at,
+        attempts=attempts + taken,
+        session=SessionId(session) if session else None,
+    )

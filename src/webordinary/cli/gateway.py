@@ -1,0 +1,82 @@
+"""`webordinary gateway`: mail in by SMTP (and IMAP), replies out."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+
+from webordinary.adapters.imap_mailbox import ImapPoller
+from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
+from webordinary.cli.arguments import add_home, add_json
+from webordinary.cli.exits import Exit
+from webordinary.cli.logs import start_logging
+from webordinary.wiring.build import open_backend
+from webordinary.wiring.mail import MailRoom, open_mail_room
+from webordinary.wiring.settings import home_folder, load
+
+log = logging.getLogger("webordinary.gateway")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = "SIGTERM or Ctrl-C: it takes no further mail, finishes what it is receiving, and leaves."
+    parser.add_argument(
+        "--smtp-port", type=int, metavar="PORT", help="where to listen; 0 is a free port (default: 2525)"
+    )
+    parser.add_argument(
+        "--trust-loopback",
+        action="store_true",
+        default=None,
+        help="for a local try-out: believe mail from this machine, whoever it says it is from",
+    )
+    add_home(parser)
+    add_json(parser, "log JSON lines; times are seconds since 1970")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Take mail in and send replies until told to leave."""
+    settings = load(home_folder(args.home))
+    start_logging("gateway", as_json=args.json)
+    backend = open_backend(settings)
+    try:
+        room = open_mail_room(settings, backend, port=args.smtp_port, trust_loopback=args.trust_loopback)
+        try:
+            asyncio.run(_serve(room))
+        finally:
+            room.close()
+    finally:
+        backend.close()
+    log.info("left")
+    return Exit.OK
+
+
+async def _serve(room: MailRoom) -> None:
+    leave = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leave.set)
+    async with asyncio.TaskGroup() as tasks:
+        gateway = SmtpGateway(room.listening, room.reception.receive)
+        port = await gateway.start()
+        _say_hello(room.listening, port, room)
+        tasks.create_task(room.sender.run())
+        polling = tasks.create_task(_poll(room))
+        await leave.wait()
+        polling.cancel()
+        await gateway.stop()
+        room.sender.stop()
+
+
+async def _poll(room: MailRoom) -> None:
+    if room.imap is not None:
+        poller = ImapPoller(room.imap, room.reception.receive, room.listening.address)
+        await poller.run(room.imap_every_seconds)
+
+
+def _say_hello(listening: Listening, port: int, room: MailRoom) -> None:
+    log.info("listening for mail to %s at %s:%d", listening.address, listening.host, port)
+    log.info("replies go to %s", room.replies_to)
+    if room.reception.trust.loopback:
+        log.warning("mail from this machine is believed without proof (trust_loopback): for a try-out only")

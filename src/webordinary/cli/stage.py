@@ -1,0 +1,194 @@
+"""The demo's stage: a home folder, real worker processes on it, and a timeline of what the store shows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from webordinary.adapters.children import how_it_ended, send, start_child
+from webordinary.cli.desk import Desk
+from webordinary.cli.invocation import own_command
+from webordinary.core.claim import WorkerId
+from webordinary.core.job import ENDED, Arrival, JobId, JobState
+from webordinary.core.lane import Lane
+from webordinary.core.views import Happening, JobView, LaneEvent
+from webordinary.dispatch.submitting import Request, submit
+from webordinary.wiring.settings import PREFIX
+
+LOOK_SECONDS = 0.03
+START_SECONDS = 15.0
+STOP_SECONDS = 10.0
+EVENTS_MAX = 200
+POOL = "pool"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of the timeline."""
+
+    at: float
+    where: str
+    what: str
+    rank: int = 0  # the order of what happened in one transaction
+
+
+class NotUp(Exception):
+    """A worker of the play did not come up."""
+
+
+class Watcher:
+    """Reads the store again and again and tells what changed, with the store's own times."""
+
+    def __init__(self, desk: Desk, tell: Callable[[Moment], None]) -> None:
+        """Watch from now on."""
+        self._desk, self._tell = desk, tell
+        self._seen: set[tuple[object, ...]] = set()
+        self._names: dict[WorkerId, str] = {}
+        self.began = desk.clock.now()
+        self.running_together: set[frozenset[tuple[Lane, WorkerId]]] = set()
+
+    def name(self, worker: WorkerId | None) -> str:
+        """Call a worker by its name in the play."""
+        return self._names.get(worker, worker) if worker is not None else "nobody"
+
+    def introduce(self, worker: WorkerId, name: str) -> None:
+        """Give a worker a name."""
+        self._names[worker] = name
+
+    def say(self, where: str, what: str) -> None:
+        """Put a line of our own into the timeline."""
+        self._tell(Moment(self._desk.clock.now() - self.began, where, what))
+
+    async def watch(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await self.look()
+            await self._desk.clock.sleep(LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Tell what is new since the last look, in order."""
+        ledger, now = self._desk.backend.ledger, self._desk.clock.now()
+        lanes = await ledger.lanes(limit=10)
+        running = [(lane.lane, lane.worker) for lane in lanes if lane.running and lane.owned_at(now)]
+        self.running_together.add(frozenset((lane, worker) for lane, worker in running if worker))
+        found = [_of_job(job, self) for job in await ledger.jobs(limit=50)]
+        for lane in lanes:
+            history = await ledger.history(lane.lane, limit=EVENTS_MAX)
+            found.append([_of_lane(event, self) for event in history])
+        moments = [moment for several in found for moment in several]
+        for moment in sorted(moments, key=lambda one: (one.at, one.rank)):
+            key = (moment.at, moment.where, moment.what)
+            if key not in self._seen:
+                self._seen.add(key)
+                self._tell(Moment(moment.at - self.began, moment.where, moment.what))
+
+
+def _of_job(job: JobView, watcher: Watcher) -> list[Moment]:
+    where, text = str(job.lane), job.instruction
+    moments = [Moment(job.submitted_at, where, f"submitted: {text!r}", 1)]
+    if job.started_at is not None:
+        moments.append(Moment(job.started_at, where, f"started on {watcher.name(job.worker)}: {text!r}", 4))
+    if job.finished_at is not None:
+        note = f" ({job.note})" if job.note else ""
+        moments.append(Moment(job.finished_at, where, f"{job.state.value}: {text!r}{note}"))
+    return moments
+
+
+def _of_lane(event: LaneEvent, watcher: Watcher) -> Moment:
+    by = f" by {watcher.name(event.worker)} (fence {event.fence})" if event.job is None else ""
+    takes = event.what in (Happening.CLAIMED, Happening.TAKEN_OVER)
+    return Moment(event.at, str(event.lane), f"{event.what.value}{by}", 3 if takes else 2)
+
+
+class Stage:
+    """Where a scene is played."""
+
+    def __init__(self, desk: Desk, watcher: Watcher) -> None:
+        """Start with an empty pool."""
+        self.desk, self.watcher = desk, watcher
+        self._pool: dict[str, Process] = {}
+
+    @contextlib.asynccontextmanager
+    async def pool(self, *names: str) -> AsyncIterator[None]:
+        """Workers with one slot each, as processes, for the length of a scene."""
+        try:
+            for name in names:
+                await self._start(name)
+            for name in names:
+                await self._introduce(name)
+            yield
+        finally:
+            await self._stop()
+
+    async def _start(self, name: str) -> None:
+        home = self.desk.settings.home
+        words = ["worker", "--until-stdin-closes", "--slots", "1", "--handler", "sleep", "--home", str(home)]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
+        with (home / f"{name.replace(' ', '-')}.log").open("ab") as log:
+            child = await start_child([*own_command(), *words], environment=environment, stderr=log.fileno())
+        self._pool[name] = child
+
+    async def _introduce(self, name: str) -> None:
+        child, clock = self._pool[name], self.desk.clock
+        deadline = clock.monotonic() + START_SECONDS
+        while (worker := await self._shown(child.pid)) is None:
+            if child.returncode is not None:
+                raise NotUp(f"{name} ended at once: {how_it_ended(child.returncode)}")
+            if clock.monotonic() > deadline:
+                raise NotUp(f"{name} did not show itself within {START_SECONDS:g} s")
+            await clock.sleep(LOOK_SECONDS)
+        self.watcher.introduce(worker, name)
+        self.watcher.say(POOL, f"{name} is up with one slot (pid {child.pid})")
+
+    async def _shown(self, pid: int) -> WorkerId | None:
+        workers = await self.desk.backend.ledger.workers()
+        return next((worker.worker for worker in workers if worker.pid == pid), None)
+
+    async def _stop(self) -> None:
+        """Ask by process id; kill whoever does not listen."""
+        for child in self._pool.values():
+            send(child, signal.SIGTERM)
+        for name, child in self._pool.items():
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    await child.wait()
+            except TimeoutError:
+                send(child, signal.SIGKILL)
+                await child.wait()
+                self.watcher.say(POOL, f"{name} did not leave and was killed")
+        self._pool.clear()
+        await self.watcher.look()
+
+    # --- what scenes do and ask -------------------------------------------------------------------
+
+    async def submit(self, lane: Lane, text: str) -> JobId:
+        """Queue a job, with the default policy: it interrupts what runs."""
+        backend = self.desk.backend
+        request = Request(lane, text, arrival=Arrival.INTERRUPT)
+        receipt = await submit(request, backend.broker, backend.gatekeeper, self.desk.clock)
+        return receipt.stored.job
+
+    async def ended(self, job: JobId, within: float) -> JobView:
+        """Wait for a job to end; show it as it is when the seconds are over."""
+        return await self.desk.backend.ledger.result(job, wait=within)
+
+    async def running(self, job: JobId, within: float) -> bool:
+        """Wait for a job to run."""
+        clock = self.desk.clock
+        deadline = clock.monotonic() + within
+        while clock.monotonic() < deadline:
+            view = await self.desk.backend.ledger.job(job)
+            if view.state is JobState.RUNNING or view.state in ENDED:
+                return view.state is JobState.RUNNING
+            await clock.sleep(LOOK_SECONDS)
+        return False
+
+    async def happened(self, lane: Lane, what: Happening, since: float) -> bool:
+        """Whether the lane's history has such an event since a moment."""
+        history = await self.desk.backend.ledger.history(lane, limit=EVENTS_MAX)
+        return any(event.what is what and event.at >= since for event in history)

@@ -1,0 +1,178 @@
+"""Mail as plain values. Nothing after intake touches a mail library's object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+from webordinary.core.job import JobId
+from webordinary.core.lane import Lane
+from webordinary.core.text import storable
+
+MailId = NewType("MailId", str)  # made by us from Message-ID or content; safe as a key and as a file name
+SessionId = NewType("SessionId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """How a mail came in: what the line said, not what the mail says of itself."""
+
+    peer: str = ""  # IP address of the client that handed it over; "" where nobody knows
+    helo: str = ""
+    mail_from: str = ""  # "" is the null sender of bounces
+    recipients: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file in a mail, under a name of our making."""
+
+    name: str  # made by us: lower-case ASCII, with the extension of its real kind
+    claimed_name: str  # what the mail called it; for people, never for a path
+    kind: str  # MIME type by its first bytes
+    content: bytes = field(repr=False)
+    content_id: str = ""  # of an inline image
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file of a mail that was kept: its name of our making, its kind, and where its bytes are."""
+
+    name: str
+    kind: str
+    blob: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file that was left out, and why, in plain words."""
+
+    claimed_name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMail:
+    """A mail that was understood. The From address is what it claims, not yet who sent it."""
+
+    message_id: str  # "" if it has none
+    content_hash: str
+    from_address: str  # the one address, lower case
+    from_domain: str
+    subject: str
+    instruction: str  # the new text: no quoted history, no signature, no hidden text
+    quoted: str  # forwarded material, marked as such for the agent: data, never an instruction
+    in_reply_to: tuple[str, ...]
+    references: tuple[str, ...]
+    session_header: str  # our own header, if the client kept it
+    files: tuple[FoundFile, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
+    automatic: str = ""  # why this mail must never be answered; "" if a person wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableMail:
+    """A mail that could not be understood; the reason is a plain sentence for its sender."""
+
+    content_hash: str
+    reason: str
+    message_id: str = ""
+    reply_to: str = ""  # the one From address if at least that was clear, else ""
+    automatic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """The From address was shown to be true."""
+
+    address: str
+    by: str  # how, for the ledger: "dkim example.com"
+
+
+@dataclass(frozen=True, slots=True)
+class NotAuthenticated:
+    """It was not. `weak` means: nothing speaks against it either, a confirm link may help."""
+
+    reason: str
+    weak: bool = False
+
+
+Authentication = Authenticated | NotAuthenticated
+
+
+class MailState(StrEnum):
+    """What became of a mail."""
+
+    ACCEPTED = "accepted"  # a job in a lane
+    ANSWERED = "answered"  # answered without a job: help, status, stop, a question
+    REFUSED = "refused"  # its sender may not do this; told so
+    IGNORED = "ignored"  # automatic mail: kept, never answered
+    QUARANTINED = "quarantined"  # sender not shown to be true: kept for the operator
+    UNREADABLE = "unreadable"  # could not be understood; answered with a plain sentence
+
+
+@dataclass(frozen=True, slots=True)
+class MailRecord:
+    """A mail as we keep it: enough to answer it in its thread."""
+
+    id: MailId
+    message_id: str
+    state: MailState
+    reason: str
+    from_address: str
+    subject: str
+    references: tuple[str, ...]
+    received_at: float
+    blob: str  # where the raw bytes are
+    lane: Lane | None = None
+    session: SessionId | None = None
+    job: JobId | None = None
+    files: tuple[KeptFile, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Keep a mail whatever is in it: one that no store could keep would come again and again."""
+        for name in ("message_id", "reason", "from_address", "subject"):
+            object.__setattr__(self, name, storable(getattr(self, name)))
+
+
+class LetterKind(StrEnum):
+    """Every kind of mail we send. One per thing it is about."""
+
+    ACCEPTED = "accepted"
+    DONE = "done"
+    FAILED = "failed"
+    PREEMPTED = "preempted"
+    DEAD = "dead"
+    REFUSED = "refused"
+    ASKED = "asked"  # which project?
+    CONFIRM = "confirm"  # was that you?
+    OVER_QUOTA = "over-quota"
+    UNREADABLE = "unreadable"
+    HELP = "help"
+    STATUS = "status"
+    STOPPED = "stopped"
+
+
+# What is said about a job's end, each at most once a job.
+FINAL_LETTERS = frozenset({LetterKind.DONE, LetterKind.FAILED, LetterKind.PREEMPTED, LetterKind.DEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A reply that is owed. `about` is a job, a mail, or a window of a quota; with `kind` it is unique."""
+
+    about: str
+    kind: LetterKind
+    mail: MailId | None = None  # the mail it answers; None: find it through the job
+    facts: dict[str, str] = field(default_factory=dict)
+    owed_at: float = 0.0  # by the store's clock
+    attempts: int = (
+        0  # how often it was taken to be sent; tells a former sender's word from the current one's
+    )
+    session: SessionId | None = None  # its conversation; None: that of its mail
+
+    def __post_init__(self) -> None:
+        """Owe a letter whatever is in its name."""
+        object.__setattr__(self, "about", storable(self.about))

@@ -1,0 +1,61 @@
+"""A conversation's name in an address, signed so that nobody can make one up.
+
+It routes; it never authenticates. `edit+{session}.{signature}@example.com` is where the replies of a
+conversation go. Mail servers and clients may change the case of an address: everything in it is lower case.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable
+
+from webordinary.core.errors import BadInput
+from webordinary.core.mail import SessionId
+
+KEY_BYTES_MIN = 16
+SIGNATURE_CHARACTERS = 16  # of base32: 80 bits
+SESSION_CHARACTERS = 48
+
+_SESSION = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{SESSION_CHARACTERS - 2}}}[a-z0-9])?", re.ASCII)
+_PURPOSE = b"webordinary session\x00"  # the same key may sign other things
+
+
+def session_token(session: SessionId, key: bytes) -> str:
+    """Sign a conversation's name: `{session}.{signature}`; "" if it could not be part of an address."""
+    return f"{session}.{_signature(session, key)}" if _SESSION.fullmatch(session) else ""
+
+
+def session_address(session: SessionId, key: bytes, address: str) -> str:
+    """Put a conversation's token into our address.
+
+    A name that could not be part of one is left out: the thread's Message-IDs still find the conversation.
+    """
+    token = session_token(session, key)
+    local, _, domain = address.rpartition("@")
+    return f"{local}+{token}@{domain}" if token else address
+
+
+def session_from_address(address: str, key: bytes) -> SessionId | None:
+    """Read the conversation from a plus-address or from a bare token; None if we did not sign it."""
+    local = address.strip().rpartition("@")[0] or address.strip()
+    session, _, signature = local.rpartition("+")[2].lower().rpartition(".")
+    if not _SESSION.fullmatch(session) or not signature.isascii():
+        return None
+    genuine = hmac.compare_digest(signature, _signature(session, key))
+    return SessionId(session) if genuine else None
+
+
+def session_from_addresses(recipients: Iterable[str], header: str, key: bytes) -> str:
+    """Read the conversation from whom a mail was for, or else from our own header; "" if neither tells."""
+    found = (session_from_address(text, key) for text in (*recipients, header))
+    return next((session for session in found if session), "")
+
+
+def _signature(session: str, key: bytes) -> str:
+    if len(key) < KEY_BYTES_MIN:
+        raise BadInput(f"the key that signs addresses needs at least {KEY_BYTES_MIN} bytes")
+    digest = hmac.new(key, _PURPOSE + session.encode(), hashlib.sha256).digest()
+    return base64.b32encode(digest).decode()[:SIGNATURE_CHARACTERS].lower()

@@ -1,0 +1,1 @@
+"""The story on two screens: a mail is received; a job is performed."""

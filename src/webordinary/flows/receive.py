@@ -1,0 +1,286 @@
+"""A mail comes in: read it, authenticate it, find its lane, queue its job. Stages 1 to 3, in order.
+
+Every step may be repeated. Only when all of it is durable is the mail acknowledged; a crash before that
+means that the sender's server delivers it again, and nothing is done twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
+from webordinary.core.lane import Lane
+from webordinary.core.mail import (
+    Authenticated,
+    Envelope,
+    KeptFile,
+    Letter,
+    LetterKind,
+    MailId,
+    MailRecord,
+    MailState,
+    NotAuthenticated,
+    ParsedMail,
+    SessionId,
+    UnreadableMail,
+)
+from webordinary.core.session_token import session_from_addresses
+from webordinary.core.site import Session
+from webordinary.dispatch.quota import QuotaLimits, buckets, window
+from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
+from webordinary.identify.intent import Wish, read_arrival, read_wish
+from webordinary.identify.mail_id import mail_id
+from webordinary.intake.authenticate import Trust, authenticate
+from webordinary.ports.backend import Backend
+from webordinary.ports.blobs import Blobs
+from webordinary.ports.clock import Clock
+from webordinary.ports.mail_checks import MailChecks
+from webordinary.ports.mail_reader import MailReader
+
+JOB_INTENTS = {
+    Wish.EDIT: Intent.EDIT,
+    Wish.UNDO: Intent.UNDO,
+    Wish.REDO: Intent.REDO,
+    Wish.PUBLISH: Intent.PUBLISH,
+}
+CONFIRMATION = "confirm-"  # a token that was mailed to the address on file, for one mail
+KNOWN_LANES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """Everything a mail meets on its way in."""
+
+    backend: Backend
+    blobs: Blobs
+    reader: MailReader
+    checks: MailChecks
+    clock: Clock
+    trust: Trust
+    quotas: QuotaLimits
+    token_key: bytes
+
+    async def receive(self, raw: bytes, envelope: Envelope) -> MailRecord:
+        """Take a mail in; when this returns, what became of it is durable."""
+        blob = await self.blobs.put(raw)
+        mail = await self.reader.read(raw)
+        record = self._record(mail, blob)
+        automatic = mail.automatic or ("it has the null sender of a bounce" if _is_bounce(envelope) else "")
+        if automatic:
+            return await self._keep(record, MailState.IGNORED, automatic)
+        if isinstance(mail, UnreadableMail):
+            return await self._unreadable(mail, record, raw, envelope)
+        session_id = session_from_addresses(envelope.recipients, mail.session_header, self.token_key)
+        if session_id.startswith(CONFIRMATION):
+            return await self._confirmed(mail, record, session_id.removeprefix(CONFIRMATION))
+        match await self._authenticate(mail, raw, envelope):
+            case Authenticated(address):
+                return await self._from_member(mail, record, address, session_id)
+            case NotAuthenticated() as doubt:
+                return await self._doubted(record, doubt)
+
+    def _record(self, mail: ParsedMail | UnreadableMail, blob: str) -> MailRecord:
+        sender = mail.from_address if isinstance(mail, ParsedMail) else mail.reply_to
+        record = MailRecord(
+            id=mail_id(mail.message_id or mail.content_hash, sender),
+            message_id=mail.message_id,
+            state=MailState.QUARANTINED,
+            reason="",
+            from_address=sender,
+            subject="",
+            references=(),
+            received_at=self.clock.now(),
+            blob=blob,
+        )
+        if isinstance(mail, UnreadableMail):
+            return record
+        return replace(record, subject=mail.subject, references=mail.references, skipped=mail.skipped)
+
+    async def _authenticate(
+        self, mail: ParsedMail, raw: bytes, envelope: Envelope
+    ) -> Authenticated | NotAuthenticated:
+        checks = await self.checks.check(raw, envelope, mail.from_address)
+        return authenticate(mail, checks, self.trust)
+
+    # --- who may not, and who might -----------------------------------------------------------------
+
+    async def _doubted(self, record: MailRecord, doubt: NotAuthenticated) -> MailRecord:
+        """Keep it for the operator. A member whose server proves little is asked at the address on file."""
+        kept = await self._keep(record, MailState.QUARANTINED, doubt.reason)
+        known = doubt.weak and await self.backend.directory.lanes_of(record.from_address)
+        if known and kept.state is MailState.QUARANTINED:
+            await self._owe(LetterKind.CONFIRM, kept, token=f"{CONFIRMATION}{kept.id}")
+        return kept
+
+    async def _confirmed(self, mail: ParsedMail, record: MailRecord, confirmed: str) -> MailRecord:
+        """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""
+        original = await self.backend.mailbox.mail(MailId(confirmed))
+        if original is None or original.from_address != mail.from_address:
+            return await self._keep(record, MailState.QUARANTINED, "it confirms a mail that is not its sender's")
+        if original.state is MailState.QUARANTINED:
+            await self._take_up(original, original.from_address, None)
+        return await self._keep(record, MailState.ANSWERED, "confirmed an earlier mail")
+
+    async def _take_up(self, original: MailRecord, sender: str, lane: Lane | None) -> None:
+        """Go on with a mail that had to wait for its sender's word."""
+        mail = await self.reader.read(await self.blobs.get(original.blob))
+        if not isinstance(mail, ParsedMail):
+            return
+        if lane is None:
+            await self._from_member(mail, original, sender, "")
+        else:
+            await self._dispatch(mail, original, sender, Found(lane, None, "answer"))
+
+    async def _unreadable(
+        self, mail: UnreadableMail, record: MailRecord, raw: bytes, envelope: Envelope
+    ) -> MailRecord:
+        """Answer with a plain sentence, but only to somebody who was shown to have written it."""
+        if not mail.reply_to:
+            return await self._keep(record, MailState.QUARANTINED, mail.reason)
+        verdict = await self._authenticate(_bare(mail), raw, envelope)
+        if isinstance(verdict, NotAuthenticated):
+            return await self._keep(record, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
+        kept = await self._keep(record, MailState.UNREADABLE, mail.reason)
+        await self._owe(LetterKind.UNREADABLE, kept, reason=mail.reason)
+        return kept
+
+    # --- members --------------------------------------------------------------------------------------
+
+    async def _from_member(
+        self, mail: ParsedMail, record: MailRecord, sender: str, session_id: str
+    ) -> MailRecord:
+        ports = self.backend
+        match await identify(mail, sender, session_id, ports.mailbox, ports.directory):
+            case Found() as found:
+                return await self._dispatch(mail, record, sender, found)
+            case Several(lanes):
+                return await self._ask(record, lanes)
+            case AnswerTo(question, lanes):
+                lane = chosen_lane(mail.instruction, lanes)
+                if lane is None:
+                    return await self._ask(record, lanes)
+                await self._take_up(question, sender, lane)
+                return await self._keep(record, MailState.ANSWERED, f"said that it is about {lane.project}")
+            case Stranger(reason):
+                kept = await self._keep(record, MailState.REFUSED, reason)
+                await self._owe(LetterKind.REFUSED, kept, reason=reason)
+                return kept
+
+    async def _ask(self, record: MailRecord, lanes: tuple[Lane, ...]) -> MailRecord:
+        kept = await self._keep(record, MailState.ANSWERED, ASKED)
+        projects = "\n".join(lane.project for lane in lanes[:KNOWN_LANES_SHOWN])
+        await self._owe(LetterKind.ASKED, kept, projects=projects)
+        return kept
+
+    async def _dispatch(self, mail: ParsedMail, record: MailRecord, sender: str, found: Found) -> MailRecord:
+        lane = found.lane
+        empty = await self.backend.quotas.spend(buckets(sender, lane, self.quotas), record.id)
+        if empty is not None:
+            kept = await self._keep(record, MailState.REFUSED, f"too much mail at once ({empty.key})")
+            about = f"quota {empty.key} {window(self.clock.now())}"
+            await self.backend.outbox.owe(Letter(about, LetterKind.OVER_QUOTA, kept.id, owed_at=self.clock.now()))
+            return kept
+        session = found.session or await self._begin(record, mail, lane)
+        record = replace(record, lane=lane, session=session.id, files=await self._keep_files(mail))
+        wish = read_wish(mail.instruction)
+        if wish in JOB_INTENTS:
+            return await self._submit(mail, record, lane, session, JOB_INTENTS[wish])
+        return await self._answer_at_once(record, lane, wish)
+
+    async def _begin(self, record: MailRecord, mail: ParsedMail, lane: Lane) -> Session:
+        """A new thread is a new conversation; the mail's own id names it, so that it begins once."""
+        return await self.backend.mailbox.begin(
+            Session(SessionId(record.id[:16]), lane, mail.subject, self.clock.now())
+        )
+
+    async def _keep_files(self, mail: ParsedMail) -> tuple[KeptFile, ...]:
+        return tuple(
+            [KeptFile(file.name, file.kind, await self.blobs.put(file.content)) for file in mail.files]
+        )
+
+    async def _submit(
+        self, mail: ParsedMail, record: MailRecord, lane: Lane, session: Session, intent: Intent
+    ) -> MailRecord:
+        instruction = mail.instruction.strip() or mail.subject.strip()
+        if not instruction and not record.files:
+            kept = await self._keep(record, MailState.UNREADABLE, "it was empty")
+            await self._owe(LetterKind.UNREADABLE, kept, reason="it was empty")
+            return kept
+        project = await self.backend.directory.project(lane.project)
+        kept = await self._keep(record, MailState.ACCEPTED, "")
+        job = Job(
+            id=JobId(self.clock.unique()),
+            lane=lane,
+            instruction=instruction or "See the attached files.",
+            message_id=kept.id,
+            arrival=read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT),
+            wants_reply=True,
+            session=session.id,
+            intent=intent,
+        )
+        stored = await self.backend.broker.submit(job)
+        accepted = replace(kept, job=stored.job)
+        if kept.job != stored.job:
+            await self.backend.mailbox.update(accepted)
+        return accepted
+
+    async def _answer_at_once(self, record: MailRecord, lane: Lane, wish: Wish) -> MailRecord:
+        """Stop, status and help need no worker."""
+        kept = await self._keep(record, MailState.ANSWERED, wish.value)
+        match wish:
+            case Wish.STOP:
+                stopped = await self.backend.control.interrupt(lane)
+                await self._owe(LetterKind.STOPPED, kept, job=stopped or "")
+            case Wish.STATUS:
+                await self._owe(LetterKind.STATUS, kept, **await self._status(lane))
+            case _:
+                await self._owe(LetterKind.HELP, kept)
+        return kept
+
+    async def _status(self, lane: Lane) -> dict[str, str]:
+        open_jobs = [
+            job
+            for state in (JobState.RUNNING, JobState.RETRYING, JobState.QUEUED)
+            for job in await self.backend.ledger.jobs(limit=KNOWN_LANES_SHOWN, lane=lane, state=state)
+        ]
+        running = next((job.instruction for job in open_jobs if job.state is JobState.RUNNING), "")
+        waiting = sum(job.state is not JobState.RUNNING for job in open_jobs)
+        return {"project": lane.project, "running": running, "waiting": str(waiting)}
+
+    # --- keeping --------------------------------------------------------------------------------------
+
+    async def _keep(self, record: MailRecord, state: MailState, reason: str) -> MailRecord:
+        """Keep what became of a mail. One that was only doubted before may be believed now, never the reverse."""
+        wanted = replace(record, state=state, reason=reason)
+        kept = await self.backend.mailbox.keep(wanted)
+        if kept.state in RETHOUGHT and state is not MailState.QUARANTINED:
+            kept = replace(wanted, received_at=kept.received_at, job=kept.job)
+            await self.backend.mailbox.update(kept)
+        return kept
+
+    async def _owe(self, kind: LetterKind, record: MailRecord, **facts: str) -> None:
+        await self.backend.outbox.owe(Letter(record.id, kind, record.id, facts, self.clock.now()))
+
+
+# A mail in one of these states may still become something else.
+RETHOUGHT = frozenset({MailState.QUARANTINED, MailState.ANSWERED, MailState.REFUSED})
+
+
+def _is_bounce(envelope: Envelope) -> bool:
+    return bool(envelope.recipients) and not envelope.mail_from
+
+
+def _bare(mail: UnreadableMail) -> ParsedMail:
+    """As much of an unreadable mail as authentication looks at."""
+    return ParsedMail(
+        message_id=mail.message_id,
+        content_hash=mail.content_hash,
+        from_address=mail.reply_to,
+        from_domain=mail.reply_to.rpartition("@")[2],
+        subject="",
+        instruction="",
+        quoted="",
+        in_reply_to=(),
+        references=(),
+        session_header="",
+    )

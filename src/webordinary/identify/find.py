@@ -1,0 +1,105 @@
+"""Whose conversation is this? Session id first, then thread, then sender. None of them authenticates.
+
+The sender was authenticated before; here it must also be a member of the project that was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from webordinary.core.lane import Lane
+from webordinary.core.mail import MailId, MailRecord, MailState, ParsedMail, SessionId
+from webordinary.core.site import Session
+from webordinary.identify.mail_id import mail_id
+from webordinary.ports.directory import Directory
+from webordinary.ports.mailbox import Mailbox
+
+ASKED = "asked which project"
+THREAD_IDS_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The lane, and its conversation if this mail goes on with one."""
+
+    lane: Lane
+    session: Session | None
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTo:
+    """The sender says which project an earlier mail of theirs was about."""
+
+    question: MailRecord
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """The sender may edit several projects, and nothing says which one is meant."""
+
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """The sender may not edit what this mail is about, or nothing at all."""
+
+    reason: str
+
+
+Identified = Found | AnswerTo | Several | Stranger
+
+
+async def identify(
+    mail: ParsedMail, sender: str, session_id: str, mailbox: Mailbox, directory: Directory
+) -> Identified:
+    """Find the lane of an authenticated sender's mail. `session_id` is the one its token was signed for."""
+    lanes = tuple(await directory.lanes_of(sender))
+    session = await _conversation(mail, session_id, mailbox)
+    if session is not None:
+        return _in_conversation(session, lanes, sender, "session" if session.id == session_id else "thread")
+    if not lanes:
+        return Stranger(f"{sender} is not a member of any project")
+    question = await _open_question(mail, sender, mailbox)
+    if question is not None:
+        return AnswerTo(question, lanes)
+    return Found(lanes[0], None, "sender") if len(lanes) == 1 else Several(lanes)
+
+
+async def _conversation(mail: ParsedMail, session_id: str, mailbox: Mailbox) -> Session | None:
+    if session_id:
+        session = await mailbox.session(SessionId(session_id))
+        if session is not None:
+            return session
+    ids = _thread_ids(mail)
+    return await mailbox.thread(ids) if ids else None
+
+
+def _in_conversation(session: Session, lanes: Sequence[Lane], sender: str, how: str) -> Identified:
+    """A thread or a session routes; whoever writes in it must be a member of its project all the same."""
+    if any(lane.project == session.lane.project for lane in lanes):
+        return Found(session.lane, session, how)
+    return Stranger(f"{sender} is not a member of {session.lane.project}, whose conversation this is")
+
+
+async def _open_question(mail: ParsedMail, sender: str, mailbox: Mailbox) -> MailRecord | None:
+    """Find the sender's own mail that we answered with the question which project it is about."""
+    for message_id in reversed(_thread_ids(mail)):
+        record = await mailbox.mail(MailId(mail_id(message_id, sender)))
+        if record is not None and record.state is MailState.ANSWERED and record.reason == ASKED:
+            return record
+    return None
+
+
+def _thread_ids(mail: ParsedMail) -> list[str]:
+    return [*mail.references, *mail.in_reply_to][-THREAD_IDS_MAX:]
+
+
+def chosen_lane(answer: str, lanes: Sequence[Lane]) -> Lane | None:
+    """Read which project an answer names; exactly one, or none is chosen."""
+    words = set(answer.lower().replace("/", " ").split()) | {word.strip(".,!?\"'") for word in answer.lower().split()}
+    named = [lane for lane in lanes if lane.project in words]
+    return named[0] if len(named) == 1 else None

@@ -1,0 +1,164 @@
+"""Which parts are the text, which are files, and which are mails that were forwarded whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from webordinary.intake.charset import decoded
+from webordinary.intake.clean import cleaned
+from webordinary.intake.flowed import unflowed
+from webordinary.intake.html import html_to_text
+from webordinary.intake.limits import HTML_CHARACTERS, TEXT_CHARACTERS
+from webordinary.intake.parts import Part
+from webordinary.intake.problems import CannotRead
+
+ENCRYPTED = "it is encrypted"
+ONLY_A_PIECE = "it is only a piece of a mail that was cut up on its way"
+TORN = "its parts can't be told apart"
+TEXT_TOO_LONG = "its text is too long"
+
+# What only the mail programs themselves need.
+_MACHINERY = frozenset(
+    {
+        "application/pgp-signature",
+        "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+        "application/pgp-keys",
+        "text/x-delivery-status",
+        "message/disposition-notification",
+        "message/feedback-report",
+        "message/external-body",
+        "text/rfc822-headers",
+        "text/x-amp-html",
+        "text/watch-html",
+        "text/enriched",
+    }
+)
+_LETTER = frozenset({"text/plain", "text/html", "text/markdown"})
+_ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
+_STUB_CHARACTERS = 600
+_STUB = re.compile(
+    r"(?:does(?: not|n't)|cannot|can't|unable to|not able to) (?:support|display|show|view|read)[^.\n]{0,60}html"
+    r"|html[- ](?:e-?mail|message|version|format|capable|f(?:ä|ae)hig)|view (?:it|this|the) [^.\n]{0,40}(?:browser|online)"
+    r"|unterst(?:ü|ue)tzt kein(?:e|en)? html|html-(?:darstellung|ansicht|nachricht|format)"
+    r"|ne (?:prend pas en charge|supporte pas)[^.\n]{0,40}html|version html|htmlメール|html形式",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Contents:
+    """What was found in a mail."""
+
+    texts: list[str] = field(default_factory=list)
+    forwarded: list[str] = field(default_factory=list)  # whole mails, as text
+    files: list[Part] = field(default_factory=list)
+
+
+def contents(root: Part) -> Contents:
+    """Sort a mail's parts."""
+    if root.is_torn:
+        raise CannotRead(TORN)
+    found = Contents()
+    _Sorter().visit(root, found, wants_text=True)
+    return found
+
+
+class _Sorter:
+    """Goes through the tree of parts; reads each text once, and only so much of it."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}  # by the identity of their parts, which live as long as this
+        self._text_left, self._html_left = TEXT_CHARACTERS, HTML_CHARACTERS
+
+    def visit(self, part: Part, found: Contents, *, wants_text: bool) -> None:
+        """Take a part in. `wants_text` is off in an alternative that was not chosen."""
+        if part.kind in _ENCRYPTED and not found.texts:
+            raise CannotRead(ENCRYPTED)
+        if part.kind == "message/partial":
+            raise CannotRead(ONLY_A_PIECE)
+        if part.kind in _MACHINERY:
+            return
+        if part.kind == "multipart/alternative":
+            chosen = self._chosen(part.parts)
+            for child in part.parts:
+                self.visit(child, found, wants_text=wants_text and child is chosen)
+        elif part.kind == "multipart/related" and part.parts:
+            self.visit(part.parts[0], found, wants_text=wants_text)
+            found.files += [leaf for child in part.parts[1:] for leaf in _leaves(child)]
+        elif part.kind.startswith("message/") and part.parts:
+            self._forwarded(part, found, wants_text=wants_text)
+        elif part.parts:
+            for child in part.parts:
+                self.visit(child, found, wants_text=wants_text)
+        elif not is_body(part):
+            found.files.append(part)
+        elif wants_text and self._text(part).strip():
+            found.texts.append(self._text(part))
+
+    def _forwarded(self, part: Part, found: Contents, *, wants_text: bool) -> None:
+        """A mail inside the mail: its text is quoted material, its files are files like any other."""
+        inside = Contents()
+        for child in part.parts:
+            self.visit(child, inside, wants_text=wants_text)
+        found.files += inside.files
+        heading = "\n".join(f"{name}: {text}" for name, text in part.parts[0].heading)
+        whole = "\n\n".join(text for text in (heading, *inside.texts, *inside.forwarded) if text.strip())
+        if whole:
+            found.forwarded.append(whole)
+
+    def _chosen(self, alternatives: tuple[Part, ...]) -> Part | None:
+        """Plain text, unless it says nothing; then the last one that says something."""
+        best: Part | None = None
+        for part in alternatives:
+            text = self._all_text(part)
+            is_plain = _first_kind(part) != "text/html"
+            if is_plain and text.strip() and not is_stub(text):
+                return part
+            if text.strip() and (best is None or not is_plain):
+                best = part
+        return best
+
+    def _all_text(self, part: Part) -> str:
+        if part.parts:
+            return "\n".join(self._all_text(child) for child in part.parts)
+        return self._text(part) if is_body(part) else ""
+
+    def _text(self, part: Part) -> str:
+        """The visible text of a part."""
+        if id(part) not in self._texts:
+            self._texts[id(part)] = self._html(part) if part.kind == "text/html" else self._plain(part)
+        return self._texts[id(part)]
+
+    def _html(self, part: Part) -> str:
+        text = decoded(part.content, part.charset)
+        self._html_left -= len(text)
+        if self._html_left < 0:
+            raise CannotRead(TEXT_TOO_LONG)
+        return cleaned(html_to_text(text))
+
+    def _plain(self, part: Part) -> str:
+        text = decoded(part.content, part.charset)
+        self._text_left -= len(text)
+        if self._text_left < 0:
+            raise CannotRead(TEXT_TOO_LONG)
+        return unflowed(cleaned(text), joins_words=part.joins_words) if part.is_flowed else cleaned(text)
+
+
+def is_body(part: Part) -> bool:
+    """Text without a name of its own is part of the letter."""
+    return part.kind in _LETTER and part.disposition != "attachment" and not part.file_name
+
+
+def is_stub(text: str) -> bool:
+    """A few words that only say that there is a better version."""
+    return len(text) <= _STUB_CHARACTERS and _STUB.search(text) is not None
+
+
+def _leaves(part: Part) -> list[Part]:
+    return [leaf for child in part.parts for leaf in _leaves(child)] if part.parts else [part]
+
+
+def _first_kind(part: Part) -> str:
+    return _first_kind(part.parts[0]) if part.parts else part.kind

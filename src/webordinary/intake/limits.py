@@ -1,0 +1,50 @@
+"""How much a mail may be. Every limit has its unit in its name; what goes over one is refused, never cut silently."""
+
+from __future__ import annotations
+
+MEGABYTE = 1024 * 1024
+
+# --- looked at on the raw bytes, before anything is parsed ------------------------------------------------
+
+MAIL_BYTES = 25 * MEGABYTE  # what the large providers let people send
+MAIL_LINES = 600_000  # base64 of 25 MB has 340,000; the library keeps an object for every line
+HEADER_BYTES = 256 * 1024  # real ones have 5 to 30 KB, with all the seals of forwarders
+HEADER_FIELDS = 400
+DASH_LINES = 2_000  # lines that could part one MIME part from the next, in a mail that says it has parts
+CONTAINER_WORDS = 200  # "multipart/" and "message/": a mail can't be nested deeper than that
+LINE_CHECKS = 10_000_000  # lines times containers: the library compares each line with every open boundary
+
+# --- looked at while it is parsed -------------------------------------------------------------------------
+
+MIME_DEPTH = 25
+MIME_PARTS = 300
+FIELD_CHARACTERS = 4_000  # of one header of one part; the rest of a longer one is not looked at
+FROM_BYTES = 1_000
+ADDRESS_CHARACTERS = 254
+LOCAL_PART_CHARACTERS = 64
+ID_CHARACTERS = 500  # of one Message-ID
+THREAD_IDS = 100  # References of a long conversation: the latest ones
+SUBJECT_CHARACTERS = 500
+
+# --- text -------------------------------------------------------------------------------------------------
+
+TEXT_CHARACTERS = 1_000_000  # of all text with its quoted history
+HTML_CHARACTERS = 3_000_000
+HTML_TAGS = 100_000
+HTML_DEPTH = 500  # open elements
+STYLE_RULES = 2_000
+INSTRUCTION_CHARACTERS = 50_000
+QUOTED_CHARACTERS = 100_000  # of forwarded material; the cut is shown
+
+# --- files ------------------------------------------------------------------------------------------------
+
+FILES = 50
+FILE_BYTES = 20 * MEGABYTE
+FILE_NAME_CHARACTERS = 120  # of what the mail calls it; our own names are short
+PICTURE_PIXELS = 60_000_000  # before it is decoded: 240 MB in memory; phones take 12 to 50 million
+
+assert HEADER_BYTES < MAIL_BYTES
+assert FILE_BYTES < MAIL_BYTES
+assert MIME_DEPTH < CONTAINER_WORDS
+assert MIME_PARTS < DASH_LINES
+assert INSTRUCTION_CHARACTERS < TEXT_CHARACTERS

@@ -1,0 +1,15 @@
+"""Reading a mail: hostile bytes become a plain value."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from webordinary.core.mail import ParsedMail, UnreadableMail
+
+
+class MailReader(Protocol):
+    """Reads one mail within limits of time and memory."""
+
+    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
+        """Understand a mail, or say in plain words why not. Never raises for a bad mail, never hangs."""
+        ...

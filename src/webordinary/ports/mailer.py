@@ -1,0 +1,33 @@
+"""Sending mail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The message is with the next server, or in the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class TryLater:
+    """It is not; another try may help."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """It is not, and will not be."""
+
+    reason: str
+
+
+class Mailer(Protocol):
+    """Hands one finished message over."""
+
+    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
+        """Hand the message over. `key` is unique per letter: a repeated send with the same key is one mail."""
+        ...

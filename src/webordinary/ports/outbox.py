@@ -1,0 +1,52 @@
+"""Replies that are owed. Stored with what they are about, sent once."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from webordinary.core.mail import Letter, SessionId
+
+
+class Outbox(Protocol):
+    """Letters by what they are about and their kind; the pair is unique for ever.
+
+    The broker owes letters itself, in one step with what they tell: when a job that wants replies is accepted
+    (facts: `ahead`, `interrupts`), and when it ends (facts: `note`). `owe` is for everything else.
+    """
+
+    async def owe(self, letter: Letter) -> bool:
+        """Owe a letter; False, and no change, if this one was owed before."""
+        ...
+
+    async def take(self, sender: str, *, limit: int, hold: float, wait: float) -> list[Letter]:
+        """Take letters that are due, longest due first; for `hold` seconds they are given to nobody else.
+
+        `wait` is a long poll. A sender that dies gives its letters back by the end of their hold.
+        """
+        ...
+
+    async def sent(self, letter: Letter, message_id: str) -> None:
+        """The letter is out, whoever says so and however late; it is never given to anybody again."""
+        ...
+
+    async def postpone(self, letter: Letter, seconds: float, reason: str) -> None:
+        """Sending failed; give the letter to somebody again after so many seconds.
+
+        No effect if it was taken by somebody else since.
+        """
+        ...
+
+    async def abandon(self, letter: Letter, reason: str) -> None:
+        """The letter can't be sent or must not be; it is kept for the operator.
+
+        No effect if it was taken by somebody else since.
+        """
+        ...
+
+    async def sent_since(self, session: SessionId, moment: float) -> int:
+        """How many letters went out in a conversation since a moment: the cap on replies looks at it."""
+        ...
+
+    async def letters(self, *, limit: int, about: str | None = None) -> list[tuple[Letter, str]]:
+        """List letters, newest first, each with how it stands, for people."""
+        ...

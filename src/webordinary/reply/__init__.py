@@ -1,0 +1,1 @@
+"""Stage 7, outcome -> mail: compose the letters that are owed, and send each once."""

@@ -1,0 +1,139 @@
+"""A letter that is owed becomes a finished message: threaded, in text and HTML, safe whatever it quotes."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime
+
+from webordinary.core.errors import BadInput
+from webordinary.core.mail import Letter, LetterKind, SessionId
+from webordinary.core.session_token import session_address, session_token
+from webordinary.reply.clean import one_line
+from webordinary.reply.facts import Case, facts_of, session_of
+from webordinary.reply.filling import as_html, as_text
+from webordinary.reply.headers import (
+    answered_subject,
+    header,
+    id_header,
+    mailbox_header,
+    message_ids,
+    references,
+    sendable,
+)
+
+SESSION_HEADER = "X-Webordinary-Session"
+NAME_CHARACTERS = 60
+ID_DIGITS = 24
+MOSTLY_ASCII = 0.8  # above it quoted-printable is the smaller and the more readable encoding
+
+
+@dataclass(frozen=True, slots=True)
+class Letterhead:
+    """Who we are when we write, and the key that signs our plus-addresses."""
+
+    address: str
+    key: bytes = field(repr=False)
+    name: str = "Webordinary"
+
+    def __post_init__(self) -> None:
+        """Refuse an address that nobody could answer to."""
+        if not sendable(self.address) or "+" in self.address:
+            raise BadInput(f"{self.address!r} can't be the address that replies come from")
+        session_token(SessionId("x"), self.key)  # refuses a key that is too short
+
+    @property
+    def domain(self) -> str:
+        """Where our Message-IDs are at home."""
+        return sendable(self.address).rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A message, ready to be handed over."""
+
+    message_id: str
+    recipient: str
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswerable:
+    """There is nobody to send this letter to."""
+
+    reason: str
+
+
+def compose(letter: Letter, case: Case, letterhead: Letterhead, now: float) -> Composed | Unanswerable:
+    """Write the message. The same letter always has the same Message-ID: a repeated send is the same mail."""
+    recipient = sendable(case.mail.from_address)
+    if not recipient:
+        return Unanswerable("the mail it answers has no address that a reply could be sent to")
+    message_id = message_id_of(letter, letterhead.domain)
+    answer_to = _answer_address(letter, case, letterhead)
+    facts = facts_of(letter, case, answer_to)
+    lines = [
+        mailbox_header("From", one_line(letterhead.name, NAME_CHARACTERS), sendable(letterhead.address)),
+        mailbox_header("To", "", recipient),
+        mailbox_header("Reply-To", one_line(letterhead.name, NAME_CHARACTERS), answer_to),
+        header("Subject", _subject(case)),
+        header("Date", format_datetime(datetime.fromtimestamp(now, UTC))),
+        id_header("Message-ID", [message_id]),
+        *_thread_headers(case),
+        *_session_headers(letter, case, letterhead),
+        header("Auto-Submitted", "auto-replied"),
+        header("X-Auto-Response-Suppress", "All"),
+    ]
+    content = _content(as_text(letter.kind, facts), as_html(letter.kind, facts))
+    return Composed(message_id, recipient, "\r\n".join([*lines, ""]).encode("ascii") + content)
+
+
+def message_id_of(letter: Letter, domain: str) -> str:
+    """Name a letter's message by what it is about and its kind, and by nothing else."""
+    digest = hashlib.sha256(letter.about.encode(errors="replace")).hexdigest()[:ID_DIGITS]
+    return f"<{letter.kind}.{digest}@{domain}>"
+
+
+def _subject(case: Case) -> str:
+    """The mail's own subject: programs thread by it. With neither that nor an id there is no thread."""
+    nothing_to_thread_by = not case.mail.subject.strip() and not case.mail.message_id
+    return "Re: your message" if nothing_to_thread_by else answered_subject(case.mail.subject)
+
+
+def _answer_address(letter: Letter, case: Case, letterhead: Letterhead) -> str:
+    """Where an answer should go: into the conversation; for a question of ours, to that question."""
+    token = letter.facts.get("token") if letter.kind is LetterKind.CONFIRM else session_of(letter, case)
+    address = sendable(letterhead.address)
+    return session_address(SessionId(token), letterhead.key, address) if token else address
+
+
+def _thread_headers(case: Case) -> list[str]:
+    answered = message_ids([case.mail.message_id])
+    thread = references(case.mail.references, answered)
+    return [
+        *([id_header("In-Reply-To", answered)] if answered else []),
+        *([id_header("References", thread)] if thread else []),
+    ]
+
+
+def _session_headers(letter: Letter, case: Case, letterhead: Letterhead) -> list[str]:
+    session = session_of(letter, case)
+    token = session_token(session, letterhead.key) if session else ""
+    return [header(SESSION_HEADER, token)] if token else []
+
+
+def _content(text: str, html: str) -> bytes:
+    """Both forms as one MIME body. Everything about it follows from the words: no chance, no time."""
+    body = EmailMessage(policy=SMTP)
+    body.set_content(text, cte=_encoding(text))
+    body.add_alternative(html, subtype="html", cte=_encoding(html))
+    body.set_boundary("=_" + hashlib.sha256((text + html).encode()).hexdigest()[:ID_DIGITS])
+    return body.as_bytes()
+
+
+def _encoding(text: str) -> str:
+    plain = sum(character.isascii() for character in text)
+    return "quoted-printable" if plain >= MOSTLY_ASCII * len(text) else "base64"

@@ -1,0 +1,175 @@
+"""What a letter can say: everything its templates may name, made from what is known about the case.
+
+A new thing to tell (an old and a new text, a screenshot) is a new name here and a paragraph in a template.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote as url_quoted
+
+from webordinary.core.job import Intent, JobId, JobState
+from webordinary.core.mail import Letter, LetterKind, MailRecord, SessionId
+from webordinary.core.outcome import interrupted_note
+from webordinary.core.views import JobView
+from webordinary.reply.clean import bounded, first_line, items, one_line, several_lines
+from webordinary.reply.filling import Fact
+from webordinary.reply.headers import answered_subject
+
+QUOTE_CHARACTERS = 140
+NAME_CHARACTERS = 80
+ITEM_CHARACTERS, ITEMS_MAX = 200, 20
+NOTE_LINES, NOTE_CHARACTERS = 12, 1000
+URL_CHARACTERS = 2000
+YES = "yes"
+
+# Visible characters, but no quotes and no angle brackets.
+_WEB_ADDRESS = re.compile(r"https?://[\x21\x23-\x26\x28-\x3b\x3d\x3f-\x7e]+", re.ASCII)
+
+# The store's own words about a job that was stopped. They say nothing about what was kept.
+_TOOK_ITS_PLACE = re.compile(r"(?:interrupted|replaced) by the newer job (\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a letter is about: the mail it answers, its job, and the other job that comes into it.
+
+    The other one is the newer job that interrupted this one, or the one that was stopped on request.
+    """
+
+    mail: MailRecord
+    job: JobView | None = None
+    other: JobView | None = None
+
+
+def session_of(letter: Letter, case: Case) -> SessionId | None:
+    """The conversation that a letter belongs to."""
+    return letter.session or case.mail.session
+
+
+def newer_job(letter: Letter, job: JobView) -> JobId | None:
+    """The job that took this one's place, if one did."""
+    named = _TOOK_ITS_PLACE.fullmatch(letter.facts.get("note") or job.note)
+    return job.interrupted_by or (JobId(named[1]) if named else None)
+
+
+def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]:
+    """Every fact that a template may name; "" or () where this letter has none."""
+    given = letter.facts
+    return {
+        **_about(letter, case),
+        **_progress(letter, case.job),
+        **_outcome(letter, case),
+        **_intent(case.job),
+        "preview": web_address(given.get("preview", "")),
+        "publishable": given.get("publishable", ""),
+        "changes": items(given.get("changes", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
+        "projects": items(given.get("projects", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
+        "example": first_line(given.get("projects", ""), ITEM_CHARACTERS),
+        "link": web_address(given.get("link", "")),
+        "answer": f"mailto:{url_quoted(answer_address, safe='@')}?subject=Yes&body=Yes",
+        "again": one_line(given.get("again", ""), ITEM_CHARACTERS),
+        **_status(letter, case),
+    }
+
+
+def _about(letter: Letter, case: Case) -> dict[str, Fact]:
+    mail, job = case.mail, case.job
+    lane = job.lane if job else mail.lane
+    skipped = [
+        f"{one_line(file.claimed_name, NAME_CHARACTERS) or 'a file without a name'}: "
+        f"{one_line(file.reason, ITEM_CHARACTERS)}"
+        for file in mail.skipped
+    ]
+    return {
+        "project": lane.project if lane else one_line(letter.facts.get("project", ""), NAME_CHARACTERS),
+        "quote": first_line(job.instruction, QUOTE_CHARACTERS) if job else "",
+        "topic": "" if job or letter.kind in WITHOUT_TOPIC else _bare_subject(mail),
+        "subject": _bare_subject(mail),
+        "reference": _reference(letter, case),
+        "files": bounded([one_line(file.name, NAME_CHARACTERS) for file in mail.files], ITEMS_MAX),
+        "skipped": bounded(skipped, ITEMS_MAX),
+    }
+
+
+# Answers to one word, and the question whether it was written by whom we ask.
+AT_ONCE = frozenset({LetterKind.HELP, LetterKind.STATUS, LetterKind.STOPPED})
+WITHOUT_TOPIC = AT_ONCE | {LetterKind.CONFIRM}
+
+
+def _bare_subject(mail: MailRecord) -> str:
+    return one_line(answered_subject(mail.subject).removeprefix("Re:"), QUOTE_CHARACTERS)
+
+
+def _reference(letter: Letter, case: Case) -> str:
+    """What to tell whoever looks after the service; nothing that needs it, nothing shown."""
+    if letter.kind in AT_ONCE:
+        return ""
+    number = case.job.id if case.job else case.mail.id
+    worker = case.job.worker if case.job and letter.kind is LetterKind.ACCEPTED else None
+    return one_line(f"{number}, with worker {worker}" if worker else number, NAME_CHARACTERS)
+
+
+def _progress(letter: Letter, job: JobView | None) -> dict[str, Fact]:
+    """Where an accepted request stands in its line."""
+    working = job is not None and job.state is JobState.RUNNING
+    interrupts = letter.facts.get("interrupts", "")
+    ahead = 0 if working else max(_number(letter.facts.get("ahead", "")) - bool(interrupts), 0)
+    return {
+        "working": YES if working else "",
+        "next": YES if not working and ahead == 0 else "",
+        "ahead_one": YES if ahead == 1 else "",
+        "ahead": str(ahead) if ahead > 1 else "",
+        "interrupts": interrupts,
+    }
+
+
+def _outcome(letter: Letter, case: Case) -> dict[str, Fact]:
+    """How a job ended, and why."""
+    job = case.job
+    words = letter.facts.get("reason") or letter.facts.get("note") or (job.note if job else "")
+    note = several_lines(words, lines=NOTE_LINES, characters=NOTE_CHARACTERS)
+    newer = newer_job(letter, job) if job else None
+    stopped = note == interrupted_note(None) or bool(job and job.interrupted and not newer)
+    says_what_was_kept = note != interrupted_note(None) and not _TOOK_ITS_PLACE.fullmatch(note)
+    return {
+        "reason": note,
+        "summary": note,
+        "attempts": str(job.attempt) if job and job.attempt > 1 else "",
+        "started": YES if job and job.started_at is not None else "",
+        "not_started": YES if job and job.started_at is None else "",
+        "newer": first_line(case.other.instruction, QUOTE_CHARACTERS) if case.other else "",
+        "asked_to_stop": YES if stopped else "",
+        "kept": note if says_what_was_kept else "",
+    }
+
+
+def _intent(job: JobView | None) -> dict[str, Fact]:
+    """What kind of work it was."""
+    intent = job.intent if job else Intent.EDIT
+    names = {Intent.EDIT: "edited", Intent.UNDO: "undone", Intent.REDO: "redone", Intent.PUBLISH: "published"}
+    return {name: YES if intent is one else "" for one, name in names.items()}
+
+
+def _status(letter: Letter, case: Case) -> dict[str, Fact]:
+    """What is running and what waits, for somebody who asked or who said stop."""
+    given = letter.facts
+    words = given.get("running") or (case.other.instruction if case.other else "")
+    waiting = _number(given.get("waiting", ""))
+    return {
+        "running": first_line(words, QUOTE_CHARACTERS),
+        "waiting_one": YES if waiting == 1 else "",
+        "waiting": str(waiting) if waiting > 1 else "",
+        "nothing": YES if not words and not waiting else "",
+        "stopping": YES if given.get("job") else "",
+    }
+
+
+def web_address(text: str) -> str:
+    """Give a link that can safely stand in a letter, or none."""
+    return text if len(text) <= URL_CHARACTERS and _WEB_ADDRESS.fullmatch(text) else ""
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < len("1000000") else 0

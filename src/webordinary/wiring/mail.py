@@ -1,0 +1,144 @@
+"""Putting mail together: how it is read and believed, where it goes, and how replies leave."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from webordinary.adapters.folder_blobs import FolderBlobs
+from webordinary.adapters.folder_mailer import FolderMailer
+from webordinary.adapters.imap_mailbox import ImapAccount
+from webordinary.adapters.mail_checks.checks import OriginChecks
+from webordinary.adapters.mail_checks.live_resolver import LiveResolver
+from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
+from webordinary.adapters.mail_reader import BoundedReader
+from webordinary.adapters.smtp_gateway import Listening
+from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.core.errors import BadInput
+from webordinary.flows.receive import Reception
+from webordinary.intake.authenticate import Trust
+from webordinary.ports.backend import Backend
+from webordinary.ports.mailer import Mailer
+from webordinary.ports.resolver import Resolver
+from webordinary.reply.compose import Letterhead
+from webordinary.reply.sending import Office, Sender
+from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url, token_key
+from webordinary.wiring.settings import Settings
+
+OUTBOX_FOLDER = "outbox"
+BLOBS_FOLDER = "blobs"
+PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
+
+
+@dataclass(frozen=True, slots=True)
+class MailRoom:
+    """Everything the gateway needs."""
+
+    listening: Listening
+    reception: Reception
+    sender: Sender
+    replies_to: str
+    imap: ImapAccount | None
+    imap_every_seconds: float
+    close: Callable[[], None]
+
+
+def open_mail_room(
+    settings: Settings, backend: Backend, *, port: int | None = None, trust_loopback: bool | None = None
+) -> MailRoom:
+    """Open the mail room of a home folder. Flags go before settings."""
+    mail = settings.mail
+    if port is not None:
+        mail = replace(mail, smtp_port=port)
+    if trust_loopback is not None:
+        mail = replace(mail, trust_loopback=trust_loopback)
+    clock, key = SystemClock(), token_key(settings.home)
+    checks = OriginChecks(_resolver(mail), clock)
+    reader = BoundedReader()
+    reception = Reception(
+        backend=backend,
+        blobs=FolderBlobs(settings.home / BLOBS_FOLDER),
+        reader=reader,
+        checks=checks,
+        clock=clock,
+        trust=Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback),
+        quotas=mail.quotas,
+        token_key=key,
+    )
+    mailer, replies_to = _mailer(mail, settings.home)
+    office = Office(
+        backend.outbox, backend.mailbox, backend.ledger, mailer, clock, Letterhead(mail.address, key)
+    )
+
+    def close() -> None:
+        reader.close()
+        checks.close()
+
+    return MailRoom(
+        listening=_listening(mail),
+        reception=reception,
+        sender=Sender(office, f"gateway {clock.unique()[-6:]}"),
+        replies_to=replies_to,
+        imap=_imap(mail),
+        imap_every_seconds=mail.imap_every_seconds,
+        close=close,
+    )
+
+
+def _listening(mail: MailSettings) -> Listening:
+    tls = None
+    if mail.tls_certificate:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            tls.load_cert_chain(mail.tls_certificate, mail.tls_key)
+        except OSError as error:
+            raise BadInput(f"the certificate {mail.tls_certificate} can't be used: {error}") from error
+    domain = mail.address.rpartition("@")[2]
+    return Listening(mail.smtp_host, mail.smtp_port, domain, mail.address, tls, mail.lmtp)
+
+
+def _resolver(mail: MailSettings) -> Resolver:
+    if not mail.zone_file:
+        return LiveResolver()
+    try:
+        return ZoneResolver(Path(mail.zone_file).read_text("utf-8"))
+    except OSError as error:
+        raise BadInput(f"{mail.zone_file} can't be read: {error.strerror}") from error
+
+
+def _mailer(mail: MailSettings, home: Path) -> tuple[Mailer, str]:
+    if not mail.relay:
+        folder = home / OUTBOX_FOLDER
+        return FolderMailer(folder), str(folder)
+    url = parsed_url("relay", mail.relay, ("smtp", "smtps"))
+    user, password = credentials(url)
+    host = url.hostname or ""
+    is_here = host in {"localhost", "127.0.0.1", "::1"}
+    plain = Encryption.NONE if is_here else Encryption.STARTTLS
+    relay = Relay(
+        host=host,
+        port=url.port or PORTS[url.scheme],
+        sender=mail.address,
+        encryption=Encryption.TLS if url.scheme == "smtps" else plain,
+        username=user,
+        password=password,
+    )
+    return SmtpRelay(relay), f"{relay.host}:{relay.port}"
+
+
+def _imap(mail: MailSettings) -> ImapAccount | None:
+    if not mail.imap:
+        return None
+    url = parsed_url("imap", mail.imap, ("imaps", "imap"))
+    user, password = credentials(url)
+    return ImapAccount(
+        host=url.hostname or "",
+        user=user,
+        password=password,
+        port=url.port or PORTS[url.scheme],
+        folder=url.path.strip("/") or "INBOX",
+        tls=url.scheme == "imaps",
+    )

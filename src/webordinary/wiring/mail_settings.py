@@ -1,0 +1,138 @@
+"""Settings of mail, from the `[mail]` table of webordinary.toml and WEBORDINARY_MAIL_... in the environment."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from webordinary.core.errors import BadInput
+from webordinary.dispatch.quota import QuotaLimits
+
+PREFIX = "WEBORDINARY_MAIL_"
+KEY_FILE = "token.key"
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class MailSettings:
+    """How mail comes in and goes out."""
+
+    address: str = "edit@localhost"  # the one mailbox, and who replies
+    smtp_host: str = "127.0.0.1"
+    smtp_port: int = 2525
+    tls_certificate: str = ""  # files; both or none
+    tls_key: str = ""
+    lmtp: bool = False
+    trust_loopback: bool = False  # a local try-out: mail from this machine is from whom it says
+    upstream: str = ""  # the authserv-id of the mail server before us
+    upstream_peers: tuple[str, ...] = ()  # where it connects from
+    zone_file: str = ""  # DNS answers for a try-out without a network
+    relay: str = ""  # smtp://user:password@host:port, smtps://...; "" writes replies into the outbox folder
+    imap: str = ""  # imaps://user:password@host/INBOX; "" polls no mailbox
+    imap_every_seconds: float = 30.0
+    quotas: QuotaLimits = field(default_factory=QuotaLimits)
+
+
+_QUOTAS = {one.name: one for one in fields(QuotaLimits)}
+NAMES = tuple(one.name for one in fields(MailSettings) if one.name != "quotas") + tuple(_QUOTAS)
+
+
+def read_mail(table: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> MailSettings:
+    """Read the settings; the environment goes before the file."""
+    given: dict[str, object] = dict(table)
+    for name in NAMES:
+        text = environment.get(f"{PREFIX}{name.upper()}")
+        if text is not None:
+            given[name] = text
+    settings = MailSettings()
+    quotas: dict[str, Any] = {name: _number(name, given[name]) for name in _QUOTAS if name in given}
+    bursts = {name: int(value) for name, value in quotas.items() if name.endswith("burst")}
+    values: dict[str, Any] = {
+        name: _value(settings, name, given[name]) for name in given if name not in _QUOTAS
+    }
+    found = replace(settings, **values, quotas=replace(settings.quotas, **quotas | bursts))
+    if bool(found.tls_certificate) != bool(found.tls_key):
+        raise BadInput("tls_certificate and tls_key belong together: set both or none")
+    return found
+
+
+def _value(settings: MailSettings, name: str, value: object) -> object:
+    """Bring a value to the type of its default."""
+    default = getattr(settings, name)
+    if isinstance(default, bool):
+        return _flag(name, value)
+    if isinstance(default, int | float):
+        return type(default)(_number(name, value))
+    if isinstance(default, tuple):
+        items = value.split(",") if isinstance(value, str) else value
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+            return tuple(item.strip() for item in items if item.strip())
+        raise BadInput(f"[mail] {name} must be a list of texts")
+    if not isinstance(value, str):
+        raise BadInput(f"[mail] {name} must be a text, not {value!r}")
+    return value
+
+
+def _flag(name: str, value: object) -> bool:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in words:
+        return words[str(value).lower()]
+    raise BadInput(f"[mail] {name} must be true or false, not {value!r}")
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = -1.0
+    if isinstance(value, bool) or not 0 <= number < float("inf"):
+        raise BadInput(f"[mail] {name} must be a number, not {value!r}")
+    return number
+
+
+def token_key(home: Path) -> bytes:
+    """Read the key that signs our addresses; made on first use, for this home only."""
+    path = home / KEY_FILE
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read_key(path)
+    except OSError as error:
+        raise BadInput(f"{path} can't be written: {error.strerror}") from error
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_hex(KEY_BYTES).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    return _read_key(path)
+
+
+def _read_key(path: Path) -> bytes:
+    key = path.read_bytes().strip()
+    if len(key) < KEY_BYTES:
+        raise BadInput(f"{path} holds no key; remove it and a new one is made (old reply addresses end with it)")
+    return key
+
+
+def parsed_url(name: str, text: str, schemes: tuple[str, ...]) -> SplitResult:
+    """Read an address of a server; what is wrong is said without the password in it."""
+    try:
+        url = urlsplit(text)
+        port_is_number = url.port is None or url.port > 0
+    except ValueError:
+        raise BadInput(f"[mail] {name} is no address of a server") from None
+    if url.scheme not in schemes or not url.hostname or not port_is_number:
+        raise BadInput(f"[mail] {name} must look like {schemes[0]}://user:password@host:port")
+    return url
+
+
+def credentials(url: SplitResult) -> tuple[str, str]:
+    """Take user and password out of an address."""
+    return unquote(url.username or ""), unquote(url.password or "")

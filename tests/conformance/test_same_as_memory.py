@@ -1,0 +1,233 @@
+"""The same random calls on the reference model and on SQLite give the same answers and leave the same store.
+
+`WEBORDINARY_EXAMPLES=5000` looks further, at new calls in every run.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from tests.conformance.world import (
+    AMELIA,
+    AMELIA_2,
+    BRAVO,
+    LIMITS,
+    START,
+    W1,
+    W2,
+    Everything,
+    ManualClock,
+    everything,
+)
+from webordinary.backends.memory.open import open_memory
+from webordinary.backends.sqlite.open import open_sqlite
+from webordinary.core.claim import Claim, Claimed, Delivery, Presence, WorkerId
+from webordinary.core.errors import WebordinaryError
+from webordinary.core.job import ENDED, MOVES, Arrival, Job, JobId, JobState
+from webordinary.core.lane import Lane
+from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry
+from webordinary.ports.backend import Backend
+
+FEW = replace(LIMITS, deliveries_max=2, breaker_failures=2, breaker_seconds=100.0, retry_most_seconds=8.0)
+MEMORY_FOLDER = Path("/dev/shm")
+
+OUTCOMES = (Done("done"), Failed("no"), Preempted(None, "kept"), Retry("flaky"), Retry("flaky"), HandedBack())
+
+# What leads somewhere is drawn more often than what does not.
+lanes = st.sampled_from((AMELIA, AMELIA, AMELIA, AMELIA_2, BRAVO))
+workers = st.sampled_from((W1, W1, W2))
+outcomes = st.sampled_from(OUTCOMES)
+seconds = st.sampled_from((0.0, 0.0, 0.0, 0.25, 0.5, 2.0, 8.0, 30.0, 60.0, 100.0))
+recently = st.sampled_from((0, 0, 0, 0, 0, 1, 1, 2, 3))  # how many of the latest to pass over
+
+T = TypeVar("T")
+Answer = tuple[str, object]
+Call = Callable[[Backend], Awaitable[object]]
+
+
+class SameAsMemory(RuleBasedStateMachine):
+    """Makes every call twice, and compares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.exists() else None)
+        self._runner = asyncio.Runner()
+        self._clock = ManualClock()
+        self._memory = open_memory(self._clock, FEW)
+        self._sqlite = open_sqlite(Path(self._folder.name), self._clock, FEW, synchronous="OFF")
+        self._jobs: list[Job] = []
+        self._claims: list[Claim] = []
+        self._deliveries: list[Delivery] = []
+        self._seen = Everything([], [], [], [], {})
+
+    def teardown(self) -> None:
+        self._sqlite.close()
+        self._runner.close()
+        self._folder.cleanup()
+
+    # --- calling both -----------------------------------------------------------------------------
+
+    def both(self, call: Call, after: float = 0.0) -> object:
+        """Make the call on both and compare all there is; give the value, or None if it was refused."""
+        self._clock.advance(after)
+        return self._runner.get_loop().run_until_complete(self._compared(call))
+
+    async def _compared(self, call: Call) -> object:
+        model, real = await answer(call(self._memory)), await answer(call(self._sqlite))
+        assert model == real
+        then, self._seen = self._seen, await everything(self._memory.ledger)
+        assert self._seen == await everything(self._sqlite.ledger)
+        for lane in self._seen.lanes:
+            owners = [await b.gatekeeper.owner(lane.lane) for b in (self._memory, self._sqlite)]
+            assert owners[0] == owners[1]
+        check_promises(self._seen)
+        check_moves(then, self._seen)
+        kind, value = model
+        self._remember(value)
+        return value if kind == "value" else None
+
+    def _remember(self, value: object) -> None:
+        if isinstance(value, Claimed):
+            self._claims += value.claims
+        if isinstance(value, Delivery) and value not in self._deliveries[-1:]:
+            self._deliveries.append(value)
+
+    # --- the broker -------------------------------------------------------------------------------
+
+    @rule(lane=lanes, arrival=st.sampled_from(Arrival), reply=st.booleans(), after=seconds)
+    def submit(self, lane: Lane, arrival: Arrival, reply: bool, after: float) -> None:
+        name = self._clock.unique()
+        job = Job(JobId(name), lane, f"do {name}", f"<{name}>", arrival, reply)
+        self._jobs.append(job)
+        self.both(lambda backend: backend.broker.submit(job), after)
+
+    @precondition(lambda self: self._jobs)
+    @rule(back=recently, lane=lanes)
+    def submit_a_copy(self, back: int, lane: Lane) -> None:
+        job = replace(latest(self._jobs, back), id=JobId(self._clock.unique()), lane=lane)
+        self._jobs.append(job)
+        self.both(lambda backend: backend.broker.submit(job))
+
+    @rule(worker=workers, room=st.sampled_from((1, 1, 2, 3)), only=st.none() | lanes, after=seconds)
+    def claim(self, worker: WorkerId, room: int, only: Lane | None, after: float) -> None:
+        self.both(lambda b: b.broker.claim(worker, room=room, wait=0, only=only), after)
+
+    @precondition(lambda self: self._claims)
+    @rule(backs=st.lists(recently, max_size=2), after=seconds)
+    def exchange(self, backs: list[int], after: float) -> None:
+        idle = [latest(self._claims, back) for back in backs]
+        worker = idle[0].worker if idle else W1
+        self.both(lambda b: b.broker.claim(worker, room=0, wait=0, idle=idle), after)
+
+    @precondition(lambda self: self._claims)
+    @rule(back=recently, after=seconds)
+    def next_job(self, back: int, after: float) -> None:
+        claim = latest(self._claims, back)
+        self.both(lambda backend: backend.broker.next_job(claim, wait=0), after)
+
+    @rule(lane=lanes, worker=workers, lost=st.booleans())
+    def start(self, lane: Lane, worker: WorkerId, lost: bool) -> None:
+        """A worker takes a lane and its head; the owner before may have been lost."""
+        if lost:
+            self.both(lambda backend: backend.broker.sweep(), FEW.lease_seconds)
+        claimed = self.both(lambda b: b.broker.claim(worker, room=1, wait=0, only=lane), FEW.warm_seconds)
+        if isinstance(claimed, Claimed) and claimed.claims:
+            self.both(lambda backend: backend.broker.next_job(claimed.claims[0], wait=0))
+
+    @precondition(lambda self: self._deliveries)
+    @rule(back=recently, outcome=outcomes, more=st.booleans(), after=seconds)
+    def settle(self, back: int, outcome: Outcome, more: bool, after: float) -> None:
+        delivery = latest(self._deliveries, back)
+        self.both(lambda b: b.broker.settle(delivery, outcome, more=more), after)
+
+    @precondition(lambda self: self._deliveries)
+    @rule(outcome=outcomes, after=seconds)
+    def settle_and_ask(self, outcome: Outcome, after: float) -> None:
+        """The owner settles and looks for more: one failure after the other comes about this way."""
+        delivery = latest(self._deliveries, 0)
+        self.both(lambda b: b.broker.settle(delivery, outcome, more=True))
+        self.both(lambda backend: backend.broker.next_job(delivery.claim, wait=0), after)
+
+    @rule(worker=workers, backs=st.lists(recently, max_size=3), mood=st.sampled_from("   dg"), after=seconds)
+    def keep(self, worker: WorkerId, backs: list[int], mood: str, after: float) -> None:
+        claims = [latest(self._claims, back) for back in backs if self._claims]
+        presence = Presence(worker, 2, START, "host", 1, draining=mood == "d", gone=mood == "g")
+        self.both(lambda backend: backend.broker.keep(presence, claims), after)
+
+    @precondition(lambda self: self._claims)
+    @rule(back=recently, after=seconds)
+    def release(self, back: int, after: float) -> None:
+        claim = latest(self._claims, back)
+        self.both(lambda backend: backend.broker.release(claim), after)
+
+    @rule(after=seconds)
+    def sweep(self, after: float) -> None:
+        self.both(lambda backend: backend.broker.sweep(), after)
+
+    # --- the operator -----------------------------------------------------------------------------
+
+    @rule(lane=lanes, evict=st.booleans())
+    def interfere(self, lane: Lane, evict: bool) -> None:
+        self.both(lambda b: b.control.evict(lane) if evict else b.control.interrupt(lane))
+
+    @precondition(lambda self: self._jobs)
+    @rule(back=recently, redrive=st.booleans())
+    def dead_letter(self, back: int, redrive: bool) -> None:
+        dead = [view.id for view in self._seen.jobs if view.state is JobState.DEAD]
+        job = latest(dead or [job.id for job in self._jobs], back)
+        self.both(lambda b: b.control.redrive(job) if redrive else b.control.drop(job))
+
+
+async def answer(call: Awaitable[object]) -> Answer:
+    """What came back; an error of ours is an answer, too."""
+    try:
+        return "value", await call
+    except WebordinaryError as error:
+        return type(error).__name__, str(error)
+
+
+def latest(things: list[T], back: int) -> T:
+    return things[max(len(things) - 1 - back, 0)]
+
+
+def check_promises(seen: Everything) -> None:
+    """Promises that need no comparison."""
+    for lane in seen.lanes:
+        here = [view for view in seen.jobs if view.lane == lane.lane]
+        assert sum(view.state is JobState.RUNNING for view in here) <= 1, "at most one unsettled job per lane"
+        if lane.depth and lane.worker is None:
+            assert lane.waiting_since is not None, "work and no owner means a claim request"
+    for view in seen.jobs:
+        assert (view.finished_at is not None) == (view.state in ENDED)
+
+
+def check_moves(before: Everything, after: Everything) -> None:
+    """Every job made an allowed move or none."""
+    then = {view.id: view for view in before.jobs}
+    for view in after.jobs:
+        was = then.get(view.id)
+        if was is None:
+            assert view.state is JobState.QUEUED
+        elif (was.state, was.attempt, was.fence) != (view.state, view.attempt, view.fence):
+            assert view.state in MOVES[was.state], f"{was.state} -> {view.state}"
+
+
+EXAMPLES = os.environ.get("WEBORDINARY_EXAMPLES")
+
+TestSameAsMemory = SameAsMemory.TestCase
+TestSameAsMemory.settings = settings(
+    max_examples=int(EXAMPLES or 200),
+    stateful_step_count=60,
+    derandomize=not EXAMPLES,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)

@@ -1,0 +1,250 @@
+"""What each kind of letter says: what happened, what was kept, and what to do next."""
+
+import pytest
+
+from tests.reply.letters import DRAWING, JOB, MAIL, NEWER, PHOTO, WORKING, Read, job, mail, written
+from webordinary.core.job import Intent, JobId, JobState
+from webordinary.core.mail import FINAL_LETTERS, LetterKind
+from webordinary.core.outcome import interrupted_note
+
+FIRST_LINE = "Change the homepage title to Spring Sale"
+
+
+def says(letter: Read, *words: str) -> None:
+    """Both forms say it: nobody chooses which one their phone shows."""
+    html = letter.html.replace("<b>", "“").replace("</b>", "”")
+    for word in words:
+        assert word in letter.text
+        assert word in html
+
+
+def is_silent_about(letter: Read, *words: str) -> None:
+    for word in words:
+        assert word not in letter.text
+        assert word not in letter.html
+
+
+@pytest.mark.parametrize("kind", sorted(FINAL_LETTERS | {LetterKind.ACCEPTED}))
+def test_a_letter_about_a_job_quotes_the_first_line_of_the_wish(kind: LetterKind) -> None:
+    """Somebody with three wishes under way must see at once which one this is about."""
+    letter = written(kind, job(note="because"))
+    says(letter, FIRST_LINE, JOB.id)
+    is_silent_about(letter, "put the photo on top")
+
+
+@pytest.mark.parametrize("kind", LetterKind)
+def test_no_letter_shows_a_hole_or_a_word_of_the_machine_room(kind: LetterKind) -> None:
+    letter = written(kind, job(note="because") if kind in FINAL_LETTERS else None, reason="because")
+    is_silent_about(letter, "${", "?edited", "None", "lane", "queue", "job", "claim", "preempt", "()")
+
+
+def test_accepted_says_that_it_starts_in_a_moment() -> None:
+    letter = written(LetterKind.ACCEPTED, JOB, ahead="0", interrupts="")
+    says(letter, "your request is in", "next in line", "reply with what you would like instead", "stop")
+    is_silent_about(letter, "earlier request", "being worked on")
+
+
+def test_accepted_says_how_many_come_first() -> None:
+    says(written(LetterKind.ACCEPTED, JOB, ahead="1"), "One earlier request of yours comes first")
+    says(written(LetterKind.ACCEPTED, JOB, ahead="3"), "3 earlier requests of yours come first")
+
+
+def test_accepted_says_who_is_working_on_it() -> None:
+    letter = written(LetterKind.ACCEPTED, WORKING, ahead="2")
+    says(letter, "being worked on right now", "with worker host-7")
+    is_silent_about(letter, "earlier request", "next in line")
+
+
+def test_accepted_does_not_count_the_request_that_it_interrupts() -> None:
+    """The store says one is ahead, for that one has to end; it is stopped, so nobody waits for it."""
+    letter = written(LetterKind.ACCEPTED, JOB, ahead="1", interrupts="01jq")
+    says(letter, "next in line", "is stopped for it", "done so far is kept")
+    is_silent_about(letter, "earlier request", "01jq ")
+
+
+def test_accepted_lists_files_that_were_left_out_and_why() -> None:
+    letter = written(LetterKind.ACCEPTED, JOB, mail(files=(PHOTO,), skipped=(DRAWING,)), ahead="0")
+    says(letter, "tulips.jpg", "price list.svg: drawings are not accepted, send a PNG or a JPEG")
+
+
+def test_done_says_what_changed_where_to_look_and_how_to_undo() -> None:
+    letter = written(
+        LetterKind.DONE,
+        job(JobState.DONE),
+        mail(files=(PHOTO,), skipped=(DRAWING,)),
+        note="Changed the title.\nPut the photo on top.",
+        preview="https://edit.amelia.example/?a=1&b=2",
+        publishable="yes",
+    )
+    says(
+        letter,
+        "Done!",
+        "amelia",
+        "Changed the title.",
+        "Put the photo on top.",
+        "tulips.jpg",
+        "price list.svg",
+    )
+    says(letter, "“undo”", "“publish”")
+    assert "https://edit.amelia.example/?a=1&b=2" in letter.text
+    assert 'href="https://edit.amelia.example/?a=1&amp;b=2"' in letter.html
+
+
+def test_done_without_a_preview_promises_none() -> None:
+    is_silent_about(
+        written(LetterKind.DONE, job(JobState.DONE), publishable="yes"), "publish", "look", "http"
+    )
+
+
+@pytest.mark.parametrize(
+    "link", ["javascript:alert(1)", 'https://x/"onclick="y', "https://x/\n\nhi", "ftp://x"]
+)
+def test_a_link_that_is_no_web_address_is_left_out(link: str) -> None:
+    """The preview's address passes through files that an agent can write."""
+    letter = written(LetterKind.DONE, job(JobState.DONE), preview=link)
+    is_silent_about(letter, "Have a look", "javascript", "onclick", "ftp:")
+
+
+@pytest.mark.parametrize(
+    ("intent", "words"),
+    [
+        (Intent.UNDO, ("taken back", "“redo”")),
+        (Intent.REDO, ("is there again", "“undo”")),
+        (Intent.PUBLISH, ("shows this to everybody", "“undo”")),
+    ],
+)
+def test_done_fits_what_was_asked_for(intent: Intent, words: tuple[str, ...]) -> None:
+    letter = written(LetterKind.DONE, job(JobState.DONE, intent=intent))
+    says(letter, *words)
+    is_silent_about(letter, "has been changed")
+
+
+def test_done_shows_what_is_different_page_by_page() -> None:
+    """The list comes from the stage that did the work; the letter only has to show it."""
+    changes = "index.html: “Sale” is now “Spring Sale”\nabout.html: new photo"
+    says(written(LetterKind.DONE, job(JobState.DONE), changes=changes), *changes.split("\n"))
+
+
+def test_preempted_says_which_newer_wish_came_first() -> None:
+    note = interrupted_note(NEWER.id)
+    about = job(JobState.PREEMPTED, interrupted=True, interrupted_by=NEWER.id, note=note)
+    letter = written(LetterKind.PREEMPTED, about, other=NEWER)
+    says(letter, "I stopped working on this", "No, call it Summer Sale", "kept aside", "as it was before")
+    is_silent_about(letter, NEWER.id)
+
+
+def test_preempted_says_what_was_kept() -> None:
+    about = job(JobState.PREEMPTED, interrupted=True, interrupted_by=NEWER.id)
+    letter = written(LetterKind.PREEMPTED, about, other=NEWER, note="The new title is in place.")
+    says(letter, "What was done so far is kept:", "The new title is in place.")
+
+
+def test_preempted_before_it_started_says_so() -> None:
+    about = job(JobState.PREEMPTED, started_at=None)
+    letter = written(LetterKind.PREEMPTED, about, other=NEWER, note=f"replaced by the newer job {NEWER.id}")
+    says(letter, "had not started", "No, call it Summer Sale")
+    is_silent_about(letter, "kept", NEWER.id)
+
+
+def test_preempted_by_a_word_of_a_person_names_no_newer_wish() -> None:
+    letter = written(
+        LetterKind.PREEMPTED, job(JobState.PREEMPTED, interrupted=True), note=interrupted_note(None)
+    )
+    says(letter, "You asked for it")
+    is_silent_about(letter, "newer", "operator")
+
+
+def test_failed_says_why_what_is_kept_and_what_to_do() -> None:
+    letter = written(
+        LetterKind.FAILED, job(JobState.FAILED), note="There is no page “Contcat”.\nPages: index, contact."
+    )
+    says(
+        letter,
+        "There is no page",
+        "Pages: index, contact.",
+        "as it was before",
+        "reply and say it in other words",
+    )
+
+
+def test_failed_without_a_reason_says_who_can_find_out() -> None:
+    says(written(LetterKind.FAILED, job(JobState.FAILED)), "can look it up")
+
+
+def test_dead_says_how_often_it_was_tried_and_that_nothing_is_lost() -> None:
+    letter = written(LetterKind.DEAD, job(JobState.DEAD, attempt=5), note="the build ended with an error")
+    says(letter, "5 times", "the build ended with an error", "Your request is kept", "need not send it twice")
+
+
+def test_a_long_reason_is_cut_to_what_a_phone_shows() -> None:
+    letter = written(LetterKind.FAILED, job(JobState.FAILED), note="\n".join(f"line {n}" for n in range(500)))
+    assert "line 11" in letter.text
+    assert "line 12" not in letter.text
+    assert "…" in letter.text
+
+
+def test_refused_says_why_and_that_nothing_changed() -> None:
+    letter = written(LetterKind.REFUSED, reason="eve@evil.example is not a member of any project")
+    says(letter, "eve@evil.example is not a member", "Nothing was changed", "About your mail “Spring sale”")
+
+
+def test_asked_lists_the_projects_and_can_be_answered_with_one_word() -> None:
+    letter = written(LetterKind.ASKED, answered=mail(session=None), projects="amelia\nbravo")
+    says(letter, "Which site", "amelia", "bravo", "reply with its name only", "need not write it again")
+    assert letter["Reply-To"] == "Webordinary <edit@webordinary.example>"
+    assert letter["In-Reply-To"] == MAIL.message_id
+
+
+def test_confirm_is_answered_at_an_address_that_only_its_reader_knows() -> None:
+    """Whoever answers there has read this letter, and so reads the mailbox on file."""
+    token = f"confirm-{MAIL.id}"
+    letter = written(LetterKind.CONFIRM, answered=mail(session=None), token=token)
+    says(letter, "Was this you?", "I have done nothing yet", "do nothing", "Spring sale")
+    address = letter.message["Reply-To"].addresses[0].addr_spec
+    assert address.startswith(f"edit+{token}.")
+    assert f'href="mailto:{address.replace("+", "%2B")}?' in letter.html
+    is_silent_about(letter, "You wrote", "About your mail")
+
+
+def test_confirm_by_a_link() -> None:
+    letter = written(LetterKind.CONFIRM, answered=mail(session=None), link="https://webordinary.example/c/1")
+    says(letter, "https://webordinary.example/c/1")
+    is_silent_about(letter, "just reply", "mailto:")
+
+
+def test_over_quota_says_when_to_write_again() -> None:
+    says(written(LetterKind.OVER_QUOTA), "not carried out", "in about an hour")
+    says(written(LetterKind.OVER_QUOTA, again="after 15:00"), "send it again after 15:00")
+
+
+def test_unreadable_says_why_and_what_to_do() -> None:
+    letter = written(LetterKind.UNREADABLE, reason="it has more than 1,000 parts")
+    says(letter, "it has more than 1,000 parts", "Nothing was changed", "Please write it again")
+
+
+def test_help_names_every_word_that_is_understood() -> None:
+    says(written(LetterKind.HELP), "undo", "redo", "publish", "stop", "status")
+
+
+def test_status_says_what_runs_and_what_waits() -> None:
+    says(
+        written(LetterKind.STATUS, running="Change it\nnow", waiting="1"),
+        "“Change it”",
+        "One request of yours",
+    )
+    says(written(LetterKind.STATUS, running="", waiting="4"), "4 requests of yours are waiting")
+    idle = written(LetterKind.STATUS, running="", waiting="0")
+    says(idle, "Nothing is being done")
+    is_silent_about(idle, "waiting for", "“stop”")
+
+
+def test_stopped_says_what_was_stopped_or_that_there_was_nothing() -> None:
+    says(written(LetterKind.STOPPED, other=JOB, job=JOB.id), "I stopped.", FIRST_LINE, "is kept")
+    nothing = written(LetterKind.STOPPED, job="")
+    says(nothing, "There was nothing to stop.")
+    is_silent_about(nothing, "I stopped.", "is kept")
+
+
+def test_no_letter_repeats_the_ids_of_other_jobs() -> None:
+    about = job(JobState.PREEMPTED, interrupted_by=JobId("01jq3k9000000000"), interrupted=True)
+    is_silent_about(written(LetterKind.PREEMPTED, about, other=NEWER), "01jq3k9000000000")

@@ -1,0 +1,147 @@
+"""Why a lane waits: exactly one reason, and the right one."""
+
+from dataclasses import replace
+
+import pytest
+
+from webordinary.core.claim import WorkerId
+from webordinary.core.job import JobId, JobState
+from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
+from webordinary.core.views import HeadView, LaneView, WorkerView
+from webordinary.core.waiting import Cause, Reason, counted, span, why
+
+NOW = 1_000_000.0
+LIMITS = Limits()
+LANE = Lane("amelia", "scott")
+OWNER = WorkerId("vm.1.abc")
+
+HEAD = HeadView(JobId("j1"), JobState.QUEUED, 0, 0, None, None, NOW - 3)
+EMPTY = LaneView(LANE, None, 0, None, None, None, None, 0, None, 0, 0, None)
+WAITING = replace(EMPTY, waiting_since=NOW - 1, depth=1, head=HEAD)
+OWNED = replace(
+    EMPTY,
+    worker=OWNER,
+    fence=4,
+    claimed_at=NOW - 9,
+    last_activity=NOW - 5,
+    lease_until=NOW + LIMITS.lease_seconds,
+)
+RUNNING_HEAD = replace(HEAD, state=JobState.RUNNING, attempt=1, fence=4, started_at=NOW - 7)
+RUNNING = replace(OWNED, depth=1, head=RUNNING_HEAD)
+
+FREE = WorkerView(WorkerId("vm.2.def"), "vm", 2, 2, NOW - 60, NOW - 1, draining=False, lanes=())
+FULL = WorkerView(OWNER, "vm", 1, 1, NOW - 60, NOW - 1, draining=False, lanes=(LANE,))
+
+
+def reason(lane: LaneView, *workers: WorkerView) -> Reason:
+    return why(lane, workers, LIMITS, NOW)
+
+
+def test_a_lane_without_work_is_empty_or_kept_idle() -> None:
+    assert reason(EMPTY).cause is Cause.EMPTY
+    idle = reason(OWNED, FULL)
+    assert idle.cause is Cause.IDLE
+    assert idle.until == NOW - 5 + LIMITS.idle_release_seconds
+
+
+def test_a_row_whose_lease_ran_out_owns_nothing() -> None:
+    """The lease decides, never the row's mere existence."""
+    assert reason(replace(OWNED, lease_until=NOW), FULL).cause is Cause.EMPTY
+
+
+def test_a_running_job_says_since_when_and_how_many_wait_behind_it() -> None:
+    assert reason(RUNNING, FULL) == Reason(
+        Cause.RUNNING,
+        "vm.1.abc has been on job j1 for 7.0 s",
+        NOW - 7 + LIMITS.job_budget_seconds,
+        OWNER,
+        JobId("j1"),
+    )
+    busy = reason(replace(RUNNING, depth=3), FULL)
+    assert (busy.cause, busy.behind) == (Cause.OWNER_BUSY, 2)
+    assert busy.text.endswith("; 2 jobs behind it")
+
+
+def test_an_owner_that_stopped_beating_is_named_before_its_lease_runs_out() -> None:
+    """A crashed owner looks busy for a whole lease; people should not have to guess."""
+    left = LIMITS.lease_seconds - 2 * LIMITS.beat_seconds - 1
+    silent = reason(replace(RUNNING, lease_until=NOW + left), FULL)
+    assert (silent.cause, silent.until) == (Cause.OWNER_SILENT, NOW + left)
+
+
+def test_an_owner_that_is_not_in_the_pool_is_silent_too() -> None:
+    assert reason(RUNNING, FREE).cause is Cause.OWNER_SILENT
+
+
+def test_an_owner_about_to_start_a_job() -> None:
+    assert reason(replace(OWNED, depth=1, head=HEAD), FULL).cause is Cause.STARTING
+
+
+@pytest.mark.parametrize("lane", [WAITING, replace(OWNED, depth=1)])
+def test_back_off_and_parking_explain_themselves_with_or_without_an_owner(lane: LaneView) -> None:
+    """A delayed retry that blocks its lane without a word is the worst of both."""
+    retrying = replace(HEAD, state=JobState.RETRYING, attempt=2, due_at=NOW + 8)
+    retry = reason(replace(lane, head=retrying), FULL)
+    assert (retry.cause, retry.until) == (Cause.RETRY, NOW + 8)
+    assert "starts in 8.0 s" in retry.text
+    parked = reason(replace(lane, head=retrying, parked_until=NOW + 300), FULL)
+    assert (parked.cause, parked.until) == (Cause.PARKED, NOW + 300)
+
+
+def test_a_job_whose_back_off_is_over_waits_for_a_worker_like_any_other() -> None:
+    due = replace(HEAD, state=JobState.RETRYING, attempt=2, due_at=NOW - 1)
+    assert reason(replace(WAITING, head=due, parked_until=NOW - 1), FREE).cause is Cause.BEING_CLAIMED
+
+
+def test_without_workers_nobody_is_blamed() -> None:
+    assert reason(WAITING).text == "no worker is running"
+    leaving = replace(FREE, draining=True)
+    assert reason(WAITING, leaving) == Reason(
+        Cause.NO_WORKER, "every worker is shutting down", job=JobId("j1")
+    )
+
+
+def test_full_workers_are_told_from_free_ones() -> None:
+    full = reason(WAITING, FULL)
+    assert full.cause is Cause.NO_FREE_WORKER
+    assert full.text.startswith("all 1 slot of 1 worker are taken")
+    assert reason(WAITING, FULL, FREE).cause is Cause.BEING_CLAIMED
+
+
+def test_a_lane_that_a_free_worker_leaves_alone_is_pointed_out() -> None:
+    """A worker tied to another lane looks free and never comes."""
+    assert reason(replace(WAITING, waiting_since=NOW - 60), FREE).cause is Cause.NOT_TAKEN
+
+
+def test_a_lost_owner_is_replaced_by_the_next_sweep() -> None:
+    lost = replace(RUNNING, lease_until=NOW - 1)
+    found = reason(lost, FREE)
+    assert found.cause is Cause.OWNER_LOST
+    assert found.until is not None
+    assert found.until > NOW
+    asked_for = replace(lost, waiting_since=NOW - 1)
+    assert reason(asked_for, FREE).cause is Cause.BEING_CLAIMED
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-1, "0.0 s"),
+        (0.44, "0.4 s"),
+        (9.96, "10 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (3599, "59 min"),
+        (3600, "1 h"),
+        (3900, "1 h 5 min"),
+        (86400, "1 d"),
+        (97200, "1 d 3 h"),
+    ],
+)
+def test_lengths_of_time_are_written_as_people_say_them(seconds: float, words: str) -> None:
+    assert span(seconds) == words
+
+
+def test_counting() -> None:
+    assert (counted(1, "job"), counted(0, "job"), counted(1200, "job")) == ("1 job", "0 jobs", "1,200 jobs")
