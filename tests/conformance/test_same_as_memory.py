@@ -33,6 +33,7 @@ from webordinary.core.claim import Claim, Claimed, Delivery, Presence, WorkerId
 from webordinary.core.errors import WebordinaryError
 from webordinary.core.job import ENDED, MOVES, Arrival, Job, JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.mail import Letter
 from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry
 from webordinary.ports.backend import Backend
 
@@ -66,6 +67,7 @@ class SameAsMemory(RuleBasedStateMachine):
         self._jobs: list[Job] = []
         self._claims: list[Claim] = []
         self._deliveries: list[Delivery] = []
+        self._letters: list[Letter] = []
         self._seen = Everything([], [], [], [], {})
 
     def teardown(self) -> None:
@@ -85,6 +87,8 @@ class SameAsMemory(RuleBasedStateMachine):
         assert model == real
         then, self._seen = self._seen, await everything(self._memory.ledger)
         assert self._seen == await everything(self._sqlite.ledger)
+        letters = [await b.outbox.letters(limit=1000) for b in (self._memory, self._sqlite)]
+        assert letters[0] == letters[1]
         for lane in self._seen.lanes:
             owners = [await b.gatekeeper.owner(lane.lane) for b in (self._memory, self._sqlite)]
             assert owners[0] == owners[1]
@@ -97,6 +101,8 @@ class SameAsMemory(RuleBasedStateMachine):
     def _remember(self, value: object) -> None:
         if isinstance(value, Claimed):
             self._claims += value.claims
+        if isinstance(value, list):
+            self._letters += value
         if isinstance(value, Delivery) and value not in self._deliveries[-1:]:
             self._deliveries.append(value)
 
@@ -171,6 +177,23 @@ class SameAsMemory(RuleBasedStateMachine):
     @rule(after=seconds)
     def sweep(self, after: float) -> None:
         self.both(lambda backend: backend.broker.sweep(), after)
+
+    # --- the outbox -------------------------------------------------------------------------------
+
+    @rule(sender=st.sampled_from(("s1", "s2")), limit=st.sampled_from((1, 3)), after=seconds)
+    def take_letters(self, sender: str, limit: int, after: float) -> None:
+        self.both(lambda b: b.outbox.take(sender, limit=limit, hold=30.0, wait=0), after)
+
+    @precondition(lambda self: self._letters)
+    @rule(back=recently, word=st.sampled_from(("sent", "postpone", "abandon")))
+    def tell_of_a_letter(self, back: int, word: str) -> None:
+        letter = latest(self._letters, back)
+        words: dict[str, Call] = {
+            "sent": lambda b: b.outbox.sent(letter, f"<{letter.attempts}@us>"),
+            "postpone": lambda b: b.outbox.postpone(letter, 2.0, "busy"),
+            "abandon": lambda b: b.outbox.abandon(letter, "no"),
+        }
+        self.both(words[word])
 
     # --- the operator -----------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -9,11 +10,24 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.core.claim import WorkerId
+from webordinary.core.job import JobId, JobState
+from webordinary.core.lane import Lane
+from webordinary.core.outcome import Outcome
+from webordinary.core.views import JobView, WorkerView
+from webordinary.dispatch.submitting import Request, submit
+from webordinary.ports.backend import Backend
+from webordinary.wiring.build import open_backend
+from webordinary.wiring.settings import load
+
+T = TypeVar("T")
 
 PATIENCE_SECONDS = (
     60.0  # for what takes a moment on an idle machine; nothing waits so long unless it is broken
@@ -43,17 +57,14 @@ class Home:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("WEBORDINARY_")}
         self.environment = clean | {"HOME": str(folder.parent), "NO_COLOR": "1", "COLUMNS": "100"}
 
-    def command(self, *words: str) -> list[str]:
+    def words(self, *words: str) -> list[str]:
+        """A command with this home."""
         verbs = 2 if words[:1] == ("dead",) else 1
-        return [
-            sys.executable,
-            "-m",
-            "webordinary.cli",
-            *words[:verbs],
-            "--home",
-            str(self.folder),
-            *words[verbs:],
-        ]
+        return [*words[:verbs], "--home", str(self.folder), *words[verbs:]]
+
+    def command(self, *words: str) -> list[str]:
+        """The same as a process."""
+        return [sys.executable, "-m", "webordinary.cli", *self.words(*words)]
 
     def run(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -84,9 +95,43 @@ class Home:
     def json(self, *words: str, code: int = 0) -> Any:  # noqa: ANN401 - whatever JSON holds
         return json.loads(self.said(*words, "--json", code=code))
 
-    def job(self, job: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.json("job", job)["job"]
-        return found
+    def ask(self, question: Callable[[Backend], Awaitable[T]]) -> T:
+        """Look into the store without a process of its own: waiting takes many looks."""
+
+        async def asked() -> T:
+            backend = open_backend(load(self.folder, {}))
+            try:
+                return await question(backend)
+            finally:
+                backend.close()
+
+        return asyncio.run(asked())
+
+    def served(self, lane: str, text: str, *outcomes: Outcome) -> str:
+        """A job in the store with this behind it, without a process."""
+
+        async def serve(backend: Backend) -> str:
+            clock, me = SystemClock(), WorkerId("somebody")
+            request = Request(Lane.parse(lane), text)
+            receipt = await submit(request, backend.broker, backend.gatekeeper, clock)
+            for outcome in outcomes:
+                claimed = await backend.broker.claim(me, room=1, wait=PATIENCE_SECONDS)
+                delivery = await backend.broker.next_job(claimed.claims[0], wait=PATIENCE_SECONDS)
+                assert delivery is not None
+                await backend.broker.settle(delivery, outcome, more=False)
+                await backend.broker.release(claimed.claims[0])
+            return receipt.stored.job
+
+        return self.ask(serve)
+
+    def job(self, job: str) -> JobView:
+        return self.ask(lambda backend: backend.ledger.job(JobId(job)))
+
+    def jobs(self, state: JobState | None = None) -> list[JobView]:
+        return self.ask(lambda backend: backend.ledger.jobs(limit=100, state=state))
+
+    def workers(self) -> list[WorkerView]:
+        return self.ask(lambda backend: backend.ledger.workers())
 
     def submitted(self, lane: str, text: str, *more: str) -> str:
         return str(self.json("submit", lane, text, *more)["job"])
@@ -114,19 +159,12 @@ class Home:
     def worker(self, *words: str) -> Iterator[subprocess.Popen[str]]:
         """A worker that takes part in the pool."""
         with self.started("worker", *words) as process:
-            eventually(lambda: process.pid in self.pids())
+            eventually(lambda: process.pid in {worker.pid for worker in self.workers()})
             yield process
 
-    def pids(self) -> set[int]:
-        """The process ids of the pool, as the store knows them."""
-        ran = self.run("status", "--json")
-        return (
-            {worker["pid"] for worker in json.loads(ran.stdout)["workers"]} if ran.returncode == 0 else set()
-        )
-
-    def until(self, job: str, state: str) -> dict[str, Any]:
+    def until(self, job: str, state: JobState) -> JobView:
         """Wait for a job to reach a state."""
-        eventually(lambda: self.job(job)["state"] == state)
+        eventually(lambda: self.job(job).state is state)
         return self.job(job)
 
 
@@ -140,7 +178,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 def alive(pid: int) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from webordinary.backends.sqlite.records import REPLIES_OWED
 from webordinary.backends.sqlite.tx import Row
 from webordinary.core.job import ENDED, MOVES, JobState
 
@@ -119,10 +120,7 @@ class Auditor:
 
     def endings(self) -> list[Ending]:
         """All jobs in the order of submission."""
-        rows = self.rows(
-            "SELECT id, lane, (SELECT COUNT(*) FROM letters WHERE about = jobs.id AND kind <> 'accepted'), state"
-            " FROM jobs ORDER BY seq"
-        )
+        rows = self.rows(f"SELECT id, lane, {REPLIES_OWED}, state FROM jobs ORDER BY seq")
         return [Ending(*row) for row in rows]
 
 

@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 
 from tests.reliability.audit import Carried, broken_promises
-from tests.reliability.drill import Drill, drill, until
+from tests.reliability.drill import LOOK_SECONDS, Drill, drill, until
 from tests.reliability.drill_parts import lines
 from webordinary.core.job import JobState
 
 KILLS = int(os.environ.get("WEBORDINARY_KILLS", "220"))
 WORKERS, SUBMITTERS, LANES = 3, 2, 24
-MOST_SECONDS_BETWEEN_KILLS = 0.2
+TRACES_BETWEEN_KILLS = 25  # at most; counted in work done, so that a slow machine is no gentler drill
+LOOKS_BETWEEN_KILLS = 50
+TRACE_BYTES = 32
 
 
 @pytest.mark.timeout(60 + 2 * KILLS)
@@ -60,11 +62,23 @@ def _kill_many(held: Drill, rng: random.Random) -> Counter[str]:
     killed: Counter[str] = Counter()
     while sum(killed.values()) < KILLS:
         assert until(lambda: len(held.ready()) > 0), held.errors()
-        time.sleep(rng.random() * MOST_SECONDS_BETWEEN_KILLS)
+        _let_them_work(held, rng)
         victim = rng.choice(held.ready())
         killed["worker" if victim.is_worker else "submitter"] += 1
         held.replace(victim)
     return killed
+
+
+def _let_them_work(held: Drill, rng: random.Random) -> None:
+    enough = _traces(held) + rng.randrange(TRACES_BETWEEN_KILLS)
+    until(lambda: _traces(held) >= enough, most_looks=LOOKS_BETWEEN_KILLS)
+    time.sleep(rng.random() * LOOK_SECONDS)
+
+
+def _traces(held: Drill) -> int:
+    """How often a job was begun or ended, or a message acknowledged, so far; roughly."""
+    files = [held.home / "effects", *held.home.glob("acknowledged-*")]
+    return sum(path.stat().st_size for path in files if path.exists()) // TRACE_BYTES
 
 
 def _finish(held: Drill) -> None:

@@ -75,8 +75,8 @@ def test_no_lane_waits_long_while_any_slot_idles(tmp_path: Path) -> None:
         moves, claims, endings = held.auditor.moves(), held.auditor.claims(), held.auditor.endings()
         overtaken = _most_overtaken(claims)
         print(
-            f"{len(endings)} jobs, {len(claims)} claims in {took:.1f} s; at most"
-            f" {waits.most_waiting} lanes waited, {waits.idle_looks_worst} looks in a row beside an idle slot, overtaken {overtaken} times"
+            f"{len(endings)} jobs, {len(claims)} claims in {took:.1f} s; at most {waits.most_waiting} lanes"
+            f" waited, {waits.idle_looks_worst} looks beside an idle slot, overtaken {overtaken} times"
         )
         assert {ending.lane for ending in endings} == {lane.key for lane in lanes(LANES)}
         assert not broken_promises(moves, claims, endings)

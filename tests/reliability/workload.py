@@ -27,7 +27,6 @@ LANES = [Lane(f"p{number % 3}", f"u{number}") for number in range(6)]
 WORKERS = [WorkerId(f"w{number}") for number in range(3)]
 CHECKPOINT_PAGES = 25  # few, so that cuts fall into checkpoints too
 SESSIONS, COMMITS_PER_SESSION = 2, 60  # a session ends by closing: the last checkpoint, and the log deleted
-TABLES = ("lanes", "jobs", "letters", "workers", "history")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,8 @@ class Books:
 
     @classmethod
     def read(cls, tx: Tx) -> Books:
-        rows = (tuple(tx.all(f"SELECT * FROM {table} ORDER BY 1")) for table in TABLES)
+        tables = tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+        rows = (tuple(tx.all(f"SELECT * FROM {table}")) for (table,) in tables)
         return cls(
             jobs=dict(tx.all("SELECT id, state FROM jobs")),
             replies=frozenset(f"{job} {kind}" for job, kind in tx.all("SELECT about, kind FROM letters")),

@@ -161,7 +161,7 @@ FACTS = [
 ]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     kind=st.sampled_from(LetterKind),
     texts=st.lists(ANYTHING, min_size=12, max_size=12),

@@ -14,7 +14,7 @@ import pytest
 
 from webordinary.adapters.handlers.builtin import Echo, Sleep, seconds_of
 from webordinary.adapters.handlers.command import Command, last_words
-from webordinary.adapters.handlers.process_group import OUTPUT_KEPT_BYTES
+from webordinary.adapters.handlers.process_group import OUTPUT_KEPT_BYTES, ProcessGroup
 from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Job, JobId
 from webordinary.core.lane import Lane
@@ -231,23 +231,48 @@ KILLED_WORKER = """
 import asyncio, sys
 from tests.unit.test_handlers import delivery, shell
 from webordinary.ports.handler import Stop
-asyncio.run(shell('sh -c "sleep 600" "$1" & sleep 600; :', sys.argv[1][::-1]).run(delivery(), Stop()))
+
+script = 'trap "" TERM; sh -c "trap : TERM; sleep 600; sleep 600" "$1" & sleep 600; sleep 600'
+command = shell(script, sys.argv[1][::-1])
+command._grace = 600
+stop = Stop()
+
+async def work():
+    asyncio.get_running_loop().add_reader(0, stop.ask)
+    await command.run(delivery(), stop)
+
+asyncio.run(work())
 """
 
 
 @needs_proc
-async def test_programs_die_with_a_worker_that_is_killed(marker: str) -> None:
+@pytest.mark.parametrize("stopping", [False, True], ids=["running", "being stopped"])
+async def test_programs_die_with_a_worker_that_is_killed(marker: str, stopping: bool) -> None:
     """kill -9 runs no `finally`: what the worker started must notice by itself, grandchildren included."""
     root = Path(__file__).resolve().parents[2]
-    worker = subprocess.Popen([sys.executable, "-c", KILLED_WORKER, marker[::-1]], cwd=root)
+    worker = subprocess.Popen(
+        [sys.executable, "-c", KILLED_WORKER, marker[::-1]], cwd=root, stdin=subprocess.PIPE
+    )
+    assert worker.stdin is not None
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(processes_with(marker)) < 2:
+            while len(processes_with(marker)) < 3:
                 await asyncio.sleep(0.01)
+        if stopping:
+            worker.stdin.close()
+            await asyncio.sleep(0.2)
     finally:
         worker.kill()
         worker.wait()
+        worker.stdin.close()
     assert await all_gone(marker)
+
+
+def test_what_a_program_writes_takes_no_more_memory_than_its_end() -> None:
+    group = ProcessGroup()
+    for _ in range(100):
+        group.pipe_data_received(1, b"x" * OUTPUT_KEPT_BYTES)
+    assert len(group._output) <= 3 * OUTPUT_KEPT_BYTES
 
 
 @needs_proc

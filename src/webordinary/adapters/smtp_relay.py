@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
+import re
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,6 +31,9 @@ PERMANENT = 500  # replies from here on say: do not try again
 # Replies that are about us and our relay, not about this letter: log in first, wrong password, encrypt first.
 ABOUT_LOGGING_IN = frozenset({530, 534, 535, 538})
 TOO_LARGE = 552
+
+# Visible characters, but nothing that could end a command.
+_ADDRESS = re.compile(r"[\x21-\x3b\x3d\x3f-\x7e]+@[\x21-\x3b\x3d\x3f-\x7e]+", re.ASCII)
 
 
 class Encryption(StrEnum):
@@ -72,6 +75,8 @@ class SmtpRelay:
     async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
         """See `Mailer.send`. SMTP knows no key; a repeated send has the same Message-ID."""
         del key
+        if not _ADDRESS.fullmatch(recipient):
+            return Rejected("the address is none that mail can be sent to")
         client = self._client()
         try:
             await client.connect()
@@ -81,10 +86,8 @@ class SmtpRelay:
             return self._judged(error.recipients[0])
         except SMTPException as error:
             return self._judged(error)
-        except ValueError:
-            return Rejected("the address is none that mail can be sent to")
-        except (OSError, asyncio.IncompleteReadError) as error:
-            return TryLater(self._words(f"the mail relay can't be reached: {error}"))
+        except (OSError, ValueError) as error:  # a certificate that nobody vouches for is both
+            return TryLater(self._words(f"the mail relay can't be used: {error}"))
         finally:
             client.close()
         return Sent()

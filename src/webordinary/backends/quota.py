@@ -6,15 +6,15 @@ from webordinary.ports.quotas import Bucket
 
 TOKEN_KEPT_SECONDS = 7 * 24 * 3600.0  # a mail server gives up delivering again after five days
 FORGET_AT_ONCE = 100  # bounded work per call
-_ROUNDING = 1e-6  # seconds: the sum of a bucket's refills is not exact
+ROUNDING_SECONDS = 0.001  # the sum of many refills is not exact
 
 
-def full_after_spending(bucket: Bucket, full_at: float | None, now: float) -> float | None:
-    """Say when the bucket is full again if one is taken now; None if it is empty.
+def full_from(bucket: Bucket, full_at: float | None, now: float) -> float:
+    """Say when the bucket is full again. A clock that was set back makes it empty, never emptier."""
+    drained = now + bucket.burst * bucket.seconds_each
+    return min(max(full_at or now, now), drained)
 
-    A clock that was set back makes a bucket empty at worst, never emptier.
-    """
-    drained_until = now + bucket.burst * bucket.seconds_each
-    full_at = min(max(full_at or now, now), drained_until)
-    spent = full_at + bucket.seconds_each
-    return spent if spent <= drained_until + _ROUNDING else None
+
+def can_spend(bucket: Bucket, full_at: float, now: float) -> bool:
+    """Whether there is one left to take."""
+    return full_at + bucket.seconds_each <= now + bucket.burst * bucket.seconds_each + ROUNDING_SECONDS

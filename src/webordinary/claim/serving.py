@@ -19,6 +19,7 @@ from webordinary.ports.handler import Handler, Stop
 log = logging.getLogger("webordinary.worker")
 
 NEXT_JOB_WAIT_SECONDS = 20.0
+SHORTEST_WAIT_SECONDS = 0.001  # what rounding leaves of a wait may be less than the clock can tell apart
 
 
 class LaneServer:
@@ -47,7 +48,8 @@ class LaneServer:
         self._task: asyncio.Task[None] | None = None
         self._recall = Recall()
         self._draining = False
-        self._running: Delivery | None = None
+        self._running: Delivery | None = None  # until it is settled
+        self._handling = False  # the part of that in which there is something to stop
         self._stop = Stop()
         self._stopping: Outcome | None = None  # what a stopped job ends as
         self._force: asyncio.TimerHandle | None = None
@@ -123,10 +125,11 @@ class LaneServer:
             self._ask_to_stop(Failed(f"it took longer than {budget / 60:g} minutes and was stopped"))
 
     def _ask_to_stop(self, becomes: Outcome) -> None:
-        if self._stopping is not None:
+        if self._stopping is not None or not self._handling:
             return
         self._stopping = becomes
         self._stop.ask()
+        self.vouch(2 * self._limits.stop_grace_seconds)  # one to be asked, one to be killed
         self._force = asyncio.get_running_loop().call_later(self._limits.stop_grace_seconds, self._force_stop)
 
     def _force_stop(self) -> None:
@@ -168,7 +171,8 @@ class LaneServer:
         while (reason := self._why_let_go()) is None:
             if self.reason is not None:
                 return None
-            wait = min(NEXT_JOB_WAIT_SECONDS, self._limits.idle_release_seconds - self._quiet_seconds())
+            left = self._limits.idle_release_seconds - self._quiet_seconds()
+            wait = max(min(NEXT_JOB_WAIT_SECONDS, left), SHORTEST_WAIT_SECONDS)
             self.vouch(wait + self._limits.lease_seconds)
             try:
                 delivery = await self._broker.next_job(self.claim, wait=wait, recall=self._recall)
@@ -193,7 +197,13 @@ class LaneServer:
     def _quiet_seconds(self) -> float:
         return self._clock.monotonic() - self._quiet_since
 
+    def _check_not_lost(self) -> None:
+        """A lost claim is final: no job is begun or settled under it, though nobody else may have it yet."""
+        if self.reason is LetGo.LOST:
+            raise ClaimLost(f"the lease of {self.claim.lane} ran out here")
+
     async def _perform(self, delivery: Delivery) -> Outcome:
+        self._check_not_lost()
         self._begin(delivery)
         try:
             outcome = await self._handler.run(delivery, self._stop)
@@ -205,7 +215,7 @@ class LaneServer:
             outcome = self._stopping
         except Exception as error:  # noqa: BLE001 - a handler may fail in any way; the lane goes on
             log.warning("%s: job %s: %r", self.claim.lane, delivery.job.id, error)
-            outcome = Retry(f"{type(error).__name__}: {error}")
+            outcome = self._stopping or Retry(f"{type(error).__name__}: {error}")
         finally:
             self._finish()
         return self._as_stopped(outcome)
@@ -217,11 +227,13 @@ class LaneServer:
         if self._stop.asked:
             self._stop = Stop()
         self._stopping = None
-        self.vouch(self._limits.job_budget_seconds + 2 * self._limits.stop_grace_seconds)
+        self._handling = True
+        self.vouch(self._limits.job_budget_seconds)
         if was_idle:
             self._changed()
 
     def _finish(self) -> None:
+        self._handling = False
         if self._force is not None:
             self._force.cancel()
             self._force = None
@@ -239,6 +251,7 @@ class LaneServer:
         """Settle, and take the next job in the same breath unless the lane is to be let go."""
         backoff = Backoff(self._clock)
         while True:
+            self._check_not_lost()
             self.vouch(self._limits.lease_seconds)
             try:
                 following = await self._broker.settle(delivery, outcome, more=self._why_let_go() is None)

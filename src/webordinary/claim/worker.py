@@ -167,9 +167,9 @@ class Worker:
 
     async def _beat_once(self) -> None:
         asked_at = self._clock.monotonic()
-        beating = [server for server in self._servers.values() if server.trusted()]
-        for server in beating:
+        for server in self._servers.values():
             server.check_budget()
+        beating = [server for server in self._servers.values() if server.trusted()]
         self._pulse = await self._broker.keep(self._presence, [server.claim for server in beating])
         lost = set(self._pulse.lost)
         for server in beating:

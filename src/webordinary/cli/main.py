@@ -29,6 +29,9 @@ COMMANDS = {
     "interrupt": "ask the running job of a lane to stop",
     "release": "take a lane from its owner, or end its parking",
     "dead": "look after jobs whose attempts ran out",
+    "onboard": "let somebody edit a site by mail",
+    "offboard": "take the right to edit a site away",
+    "members": "list sites, and who may edit them from which address",
     "simulate": "run the real code on virtual time under faults, or search the protocol exhaustively",
 }
 

@@ -25,6 +25,7 @@ START_SECONDS = 15.0
 STOP_SECONDS = 10.0
 EVENTS_MAX = 200
 POOL = "pool"
+WORKER = ("worker", "--until-stdin-closes", "--slots", "1", "--handler", "sleep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,10 @@ class Stage:
 
     async def _start(self, name: str) -> None:
         home = self.desk.settings.home
-        words = ["worker", "--until-stdin-closes", "--slots", "1", "--handler", "sleep", "--home", str(home)]
+        command = [*own_command(), *WORKER, "--home", str(home)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
         with (home / f"{name.replace(' ', '-')}.log").open("ab") as log:
-            child = await start_child([*own_command(), *words], environment=environment, stderr=log.fileno())
+            child = await start_child(command, environment=environment, stderr=log.fileno())
         self._pool[name] = child
 
     async def _introduce(self, name: str) -> None:

@@ -14,6 +14,7 @@ from webordinary.core.text import is_storable
 JobId = NewType("JobId", str)
 
 INSTRUCTION_CHARACTERS = 200_000
+AHEAD_COUNTED_MAX = 100  # beyond that a position in the lane tells nobody anything
 MESSAGE_ID_CHARACTERS = 998  # the longest line a mail header may have
 
 
@@ -111,7 +112,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The job is durable in its lane; `ahead` jobs of the lane end before it starts."""
+    """The job is durable in its lane; `ahead` jobs (counted up to a bound) end before it starts."""
 
     job: JobId
     ahead: int

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from webordinary.core.errors import BadLimits
 
 BEATS_PER_LEASE = 3  # two lost beats are survivable
+DOUBLINGS_MAX = 64  # of a back-off: beyond any bound that makes sense, and within what a float can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class Limits:
     def __post_init__(self) -> None:
         """Refuse limits that would break a promise of the protocol."""
         for name in self.__slots__:
-            if getattr(self, name) <= 0:
-                raise BadLimits(f"{name} must be more than zero")
+            if not 0 < getattr(self, name) < math.inf:
+                raise BadLimits(f"{name} must be a number more than zero")
         if self.beat_seconds * BEATS_PER_LEASE >= self.lease_seconds:
             raise BadLimits(
                 f"a lease of {self.lease_seconds:g} s needs beats closer than "
@@ -48,4 +50,5 @@ class Limits:
 
     def retry_delay(self, attempt: int) -> float:
         """How long a job waits after its attempt number `attempt` failed."""
-        return float(min(self.retry_first_seconds * 2 ** (attempt - 1), self.retry_most_seconds))
+        doublings = min(attempt - 1, DOUBLINGS_MAX)
+        return float(min(self.retry_first_seconds * 2**doublings, self.retry_most_seconds))

@@ -15,7 +15,11 @@ _INVISIBLE = re.compile(
 _STRAY_JOINERS = re.compile(
     "[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]+"
 )
-_SPACES = str.maketrans(dict.fromkeys("\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f", " "))
+_SPACES = str.maketrans(
+    dict.fromkeys(
+        "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f", " "
+    )
+)
 
 
 def cleaned(text: str) -> str:

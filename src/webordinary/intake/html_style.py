@@ -92,7 +92,11 @@ class Look:
             is_tiny = _is_tiny(style["font-size"], inherited=is_tiny)
         colour = _colour(style.get("color", attributes.get("color", "")), self.colour)
         ground = self.ground
-        for value in (attributes.get("bgcolor", ""), style.get("background", ""), style.get("background-color", "")):
+        for value in (
+            attributes.get("bgcolor", ""),
+            style.get("background", ""),
+            style.get("background-color", ""),
+        ):
             ground = _ground(value, ground)
         if "background" in attributes or "background-image" in style:
             ground = None
@@ -190,7 +194,9 @@ def _is_off_screen(style: Style) -> bool:
     if any(_size(style[name]) <= -OFF_SCREEN_PIXELS for name in names if name in style):
         return True
     moves = style.get("transform", "")
-    is_moved = "translate" in moves and any(_size(n[0]) <= -OFF_SCREEN_PIXELS for n in _NUMBER.finditer(moves))
+    is_moved = "translate" in moves and any(
+        _size(n[0]) <= -OFF_SCREEN_PIXELS for n in _NUMBER.finditer(moves)
+    )
     return is_moved or "scale(0)" in moves.replace(" ", "")
 
 

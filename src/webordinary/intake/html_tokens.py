@@ -17,7 +17,9 @@ TOO_INTRICATE = "its text is made of too many pieces"
 
 _MARKUP = re.compile(r"<(?:!--|[!?]|/?[A-Za-z])")
 _NAME = re.compile(r"[^\s/>]+")
-_ATTRIBUTE = re.compile(r"""[\s/]*+(?:(>)|([^\s/>=]?+[^\s/>=]*+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>]*+))?)""")
+_ATTRIBUTE = re.compile(
+    r"""[\s/]*+(?:(>)|([^\s/>=]?+[^\s/>=]*+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>]*+))?)"""
+)
 _RAW = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "template")

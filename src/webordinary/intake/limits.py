@@ -29,9 +29,10 @@ SUBJECT_CHARACTERS = 500
 # --- text -------------------------------------------------------------------------------------------------
 
 TEXT_CHARACTERS = 1_000_000  # of all text with its quoted history
+TEXT_LINES = 60_000
 HTML_CHARACTERS = 3_000_000
 HTML_TAGS = 100_000
-HTML_DEPTH = 500  # open elements
+HTML_DEPTH = 300  # open elements; long threads quote each other deep
 STYLE_RULES = 2_000
 INSTRUCTION_CHARACTERS = 50_000
 QUOTED_CHARACTERS = 100_000  # of forwarded material; the cut is shown

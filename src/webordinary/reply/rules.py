@@ -18,8 +18,8 @@ COURTESIES = frozenset({LetterKind.ACCEPTED})
 
 # Nobody reads what is sent to these.
 _MACHINE = re.compile(
-    r"(?:mailer-daemon|postmaster|daemon|bounces?|abuse"
-    r"|(?:do-?)?(?:no|not)[-_.]?reply|auto-?(?:reply|responder|confirm))(?:[-+_.=].*)?",
+    r"(?:mailer-daemon|postmaster|daemon|bounces?"
+    r"|(?:do[-_.]?)?not?[-_.]?reply|auto[-_.]?(?:reply|responder|confirm))(?:[-+_.=].*)?",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -34,7 +34,7 @@ class SendingLimits:
     send_seconds: float = 60.0  # ... and handing it over must be over well before
     stop_seconds: float = 20.0  # what is being sent when told to stop may take so long
 
-    replies_per_hour: int = 20  # in one conversation
+    replies_per_hour: int = 30  # in one conversation; courtesies only while half of them are left
     capped_seconds: float = 15 * 60.0  # an answer beyond that waits so long for room
 
     attempts_max: int = 60  # about two days
@@ -51,6 +51,10 @@ class SendingLimits:
             raise BadLimits(
                 f"a letter that is held for {self.hold_seconds:g} s must be handed over within half of that"
             )
+
+    def cap(self, kind: LetterKind) -> int:
+        """How many letters a conversation may have had within an hour for one of this kind to go out."""
+        return (self.replies_per_hour + 1) // 2 if kind in COURTESIES else self.replies_per_hour
 
     def retry_delay(self, attempts: int, chance: float) -> float:
         """How long a letter waits after its attempt number `attempts`: between half and all of the step."""

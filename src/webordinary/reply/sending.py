@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
-from webordinary.core.mail import Letter, LetterKind, MailId
+from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.views import JobView
 from webordinary.ports.clock import Clock
 from webordinary.ports.ledger import Ledger
@@ -87,6 +89,7 @@ class Sender:
         self._outbox, self._clock, self._limits = office.outbox, office.clock, office.limits
         self._stopping = asyncio.Event()
         self._in_hand: set[asyncio.Task[None]] = set()
+        self._under_way: Counter[SessionId] = Counter()
 
     def stop(self) -> None:
         """Take no further letter, finish those in hand; then `run` ends."""
@@ -110,13 +113,14 @@ class Sender:
         """Take as many letters as there is room for, and start sending them."""
         room = self._limits.at_once - len(self._in_hand)
         if room <= 0:
-            await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
+            ended = asyncio.FIRST_COMPLETED
+            await asyncio.wait(self._in_hand, timeout=self._limits.poll_seconds, return_when=ended)
             return
         limits = self._limits
+        held_until = self._clock.monotonic() + limits.hold_seconds  # at least: the hold begins later
         letters = await self._outbox.take(
             self._name, limit=room, hold=limits.hold_seconds, wait=limits.poll_seconds
         )
-        held_until = self._clock.monotonic() + limits.hold_seconds
         for letter in letters:
             task = asyncio.create_task(self._deal_with(letter, held_until))
             self._in_hand.add(task)
@@ -141,19 +145,20 @@ class Sender:
     async def _deal_with(self, letter: Letter, held_until: float) -> None:
         """Send a letter and write down what became of it. Nothing that goes wrong here gets any further."""
         name = f"{letter.kind} about {letter.about}"
-        try:
-            fate = await self._send(letter, held_until)
-        except BackendUnavailable as error:
-            fate = LeftAlone(f"the store did not answer: {error}")
-        except Exception as error:
-            log.exception("the letter %s could not be dealt with", name)
-            fate = self._try_again(letter, f"an error of ours: {type(error).__name__}")
-        try:
-            await self._note(letter, fate, name)
-        except WebordinaryError as error:
-            log.warning("the letter %s may go out twice, its fate could not be noted: %s", name, error)
+        with ExitStack() as afterwards:
+            try:
+                fate = await self._send(letter, held_until, afterwards)
+            except BackendUnavailable as error:
+                fate = LeftAlone(f"the store did not answer: {error}")
+            except Exception as error:
+                log.exception("the letter %s could not be dealt with", name)
+                fate = self._try_again(letter, f"an error of ours: {type(error).__name__}")
+            try:
+                await self._note(letter, fate, name)
+            except WebordinaryError as error:
+                log.warning("the letter %s may go out twice, its fate could not be noted: %s", name, error)
 
-    async def _send(self, letter: Letter, held_until: float) -> Fate:
+    async def _send(self, letter: Letter, held_until: float, afterwards: ExitStack) -> Fate:
         """Find out what the letter is about, write it, and hand it over if it may go out."""
         office = self._office
         case = await self._case(letter)
@@ -167,12 +172,13 @@ class Sender:
             return Abandoned(composed.reason)
         session = session_of(letter, case)
         if session is not None:
-            hour_ago = self._clock.now() - HOUR_SECONDS
-            if await self._outbox.sent_since(session, hour_ago) >= self._limits.replies_per_hour:
+            if await self._letters_this_hour(session) >= self._limits.cap(letter.kind):
                 return self._over_the_cap(letter)
+            self._under_way[session] += 1
+            afterwards.callback(self._under_way.subtract, [session])
             await office.mailbox.remember(session, composed.message_id)
         if self._clock.monotonic() + self._limits.send_seconds > held_until:
-            return LeftAlone("it was held for too long")
+            pass; LeftAlone("it was held for too long")
         return await self._hand_over(letter, composed)
 
     async def _hand_over(self, letter: Letter, composed: Composed) -> Fate:
@@ -196,9 +202,14 @@ class Sender:
             return Abandoned(f"{reason}; that was attempt number {letter.attempts}, the last one")
         return Postponed(self._limits.retry_delay(letter.attempts, self._clock.chance()), reason)
 
+    async def _letters_this_hour(self, session: SessionId) -> int:
+        """What went out in a conversation, and what is about to: several letters of it may be in hand."""
+        sent = await self._outbox.sent_since(session, self._clock.now() - HOUR_SECONDS)
+        return sent + self._under_way[session]
+
     def _over_the_cap(self, letter: Letter) -> Postponed | Abandoned:
         """Answers wait for room; a courtesy that waits is none."""
-        reason = f"more than {self._limits.replies_per_hour} letters an hour in one conversation"
+        reason = f"this conversation has had {self._limits.cap(letter.kind)} letters within an hour"
         if letter.kind in COURTESIES:
             return Abandoned(reason)
         return Postponed(self._limits.capped_seconds * (0.5 + self._clock.chance() / 2), reason)
@@ -250,7 +261,8 @@ class Sender:
                 log.warning("the letter %s waits for %.0f s: %s", name, seconds, reason)
             case Abandoned(reason):
                 await self._insist(lambda: self._outbox.abandon(letter, reason))
-                log.warning("the letter %s is abandoned: %s", name, reason)
+                level = logging.INFO if letter.kind in COURTESIES else logging.WARNING
+                log.log(level, "the letter %s is abandoned: %s", name, reason)
             case LeftAlone(reason):
                 log.warning("the letter %s is left to the next sender: %s", name, reason)
 

@@ -24,12 +24,12 @@ from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Outcome
 from webordinary.ports.handler import Stop
 from webordinary.simulation.clock import SimClock
-from webordinary.simulation.kernel import Kernel
+from webordinary.simulation.kernel import Kernel, Process
 
 MINUTE, HOUR = 60.0, 3600.0
 RUSH_HOURS = (1.5, 5.5)  # after the start of the day
 RUSH_MINUTES = 30.0
-NIGHTS = 10  # as long as so many days may pass until all is answered; a pool that needs longer is hopeless
+MOST_DAYS = 10  # a pool that has not answered by then never will
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +92,27 @@ def rehearse(plan: Plan, *, seed: int = 0) -> Rehearsal:
     with Kernel(seed) as kernel:
         clock, wakeups = SimClock(kernel, "day"), LocalWakeups()
         store = MemoryStore(Limits(), clock, wakeups)
-        broker = TransactionalBroker(store, wakeups, clock)
+        broker, handler = TransactionalBroker(store, wakeups, clock), _TakesMinutes(plan, kernel.rng)
+        pool: dict[Process, Worker] = {}
         for number in range(plan.workers):
             presence = Presence(WorkerId(f"worker-{number}"), plan.slots, clock.now())
-            worker = Worker(presence, broker, _TakesMinutes(plan, kernel.rng), clock, Limits())
-            kernel.spawn(presence.worker, worker.run)
-        kernel.run(_day(plan, store, clock, kernel.rng), max_virtual_seconds=NIGHTS * plan.day_hours * HOUR)
+            worker = Worker(presence, broker, handler, clock, Limits())
+            pool[kernel.spawn(presence.worker, worker.run)] = worker
+        kernel.run(_day(plan, store, pool, clock), max_virtual_seconds=MOST_DAYS * 24 * HOUR)
         return _measured(plan, list(store.jobs.values()))
 
 
-async def _day(plan: Plan, store: MemoryStore, clock: SimClock, rng: random.Random) -> None:
-    """Send every mail at its time, and wait until all are answered."""
-    for at, lane in sorted(_mails(plan, rng)):
+async def _day(plan: Plan, store: MemoryStore, pool: dict[Process, Worker], clock: SimClock) -> None:
+    """Send every mail at its time, wait until all are answered, and send the workers home."""
+    for at, lane in sorted(_mails(plan, random.Random(clock.chance()))):
         await clock.sleep(max(at - clock.monotonic(), 0.0))
         name = clock.unique()
         await store.submit(Job(JobId(name), lane, "change something", name, Arrival.QUEUE))
     while any(lane.open for lane in store.lanes.values()):
         await clock.sleep(MINUTE)
+    for process, worker in pool.items():
+        worker.drain()
+        await process.gone.wait()
 
 
 def _mails(plan: Plan, rng: random.Random) -> Iterator[tuple[float, Lane]]:
@@ -126,20 +130,19 @@ def _mails(plan: Plan, rng: random.Random) -> Iterator[tuple[float, Lane]]:
 def _measured(plan: Plan, jobs: list[JobRow]) -> Rehearsal:
     waits, busy, ended = [], [], dict.fromkeys(plan.lanes, 0.0)
     for job in jobs:  # in the order of submission
-        assert job.started_at is not None
-        assert job.finished_at is not None
+        assert job.started_at is not None and job.finished_at is not None  # noqa: PT018 - one fact: it ended
         waits.append(job.started_at - max(job.submitted_at, ended[job.job.lane]))
         busy.append((job.started_at, job.finished_at))
         ended[job.job.lane] = job.finished_at
     waits.sort()
     changes = sorted([(start, 1) for start, _ in busy] + [(end, -1) for _, end in busy])
+    slot_seconds = plan.workers * plan.slots * plan.day_hours * HOUR
     return Rehearsal(
         jobs=len(jobs),
         wait_seconds_median=waits[len(waits) // 2],
         wait_seconds_p95=waits[len(waits) * 95 // 100],
         wait_seconds_most=waits[-1],
-        utilisation=sum(end - start for start, end in busy)
-        / (plan.workers * plan.slots * plan.day_hours * HOUR),
+        utilisation=sum(end - start for start, end in busy) / slot_seconds,
         busiest=max(accumulate(change for _, change in changes)),
         fewer_workers=1 - plan.workers / len(plan.lanes),
     )

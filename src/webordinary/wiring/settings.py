@@ -60,7 +60,7 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
 def _from_file(path: Path) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # the latter is for the store to refuse
         return {}
     except OSError as error:
         raise BadInput(f"{path} can't be read: {error.strerror}") from error
@@ -78,7 +78,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     known = {f"{PREFIX}{name.upper()}": name for name in (*_VALUES, *LIMIT_NAMES)}
     ours = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOREIGN_PREFIX)]
     named = [name for name in ours if name not in _NOT_SETTINGS]
-    _refuse_unknown(named, known, "the environment has")
+    _refuse_unknown(named, known, "the environment has", PREFIX)
     return {known[name]: _checked(known[name], _read(known[name], environment[name]), name) for name in named}
 
 
@@ -131,12 +131,12 @@ def check_handler(value: object, where: str) -> str:
     raise BadInput(f"{where} must be one of {', '.join(HANDLERS)}, not {value!r}")
 
 
-def _refuse_unknown(names: Iterable[str], known: Iterable[str], where: str) -> None:
-    known = list(known)
+def _refuse_unknown(names: Iterable[str], known: Iterable[str], where: str, prefix: str = "") -> None:
+    """Refuse a name nobody knows; people's slips are told from the ends of names, where they differ."""
+    ends = {name.removeprefix(prefix): name for name in known}
     for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
-            hint = (
-                f"Did you mean {' or '.join(close)}?" if close else f"Known are: {', '.join(sorted(known))}."
-            )
+        if name.removeprefix(prefix) not in ends:
+            close = difflib.get_close_matches(name.removeprefix(prefix), ends, n=2, cutoff=0.6)
+            meant = " or ".join(ends[end] for end in close)
+            hint = f"Did you mean {meant}?" if close else f"Known are: {', '.join(sorted(ends.values()))}."
             raise BadInput(f"{where} an unknown setting, {name}. {hint}")

@@ -60,7 +60,7 @@ class ProcessGroup(asyncio.SubprocessProtocol):
         return group
 
     async def _started(self, starting: asyncio.Future[tuple[asyncio.SubprocessTransport, Any]]) -> None:
-        """Wait for the start, which is quick; a cancellation kills the group at once and is raised afterwards.
+        """Wait for the start, which is quick; a cancellation kills the group at once and is raised later.
 
         A start that is cancelled midway would wait for output to end that nobody ends.
         """

@@ -36,7 +36,9 @@ def _record(domain: str, resolver: Resolver) -> dict[str, str] | None:
 def _tags(text: str) -> dict[str, str]:
     """Read a record; what is no tag is skipped, for the rest may still ask for strictness."""
     version, _, rest = text.partition(";")
-    tags = {"v": "DMARC1"} if version.replace(" ", "") == "v=DMARC1" else {}
+    if version.replace(" ", "") != "v=DMARC1":
+        return {}
+    tags = {"v": "DMARC1"}
     for part in rest.split(";"):
         tag, equals, value = part.partition("=")
         if equals:

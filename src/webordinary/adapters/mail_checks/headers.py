@@ -1,8 +1,8 @@
 """The headers of a mail, read strictly, and the one sender they name.
 
 Every reader of a mail (the parser of intake, dkimpy, the server before us) repairs broken headers in its own
-way, and a spoofer lives off the difference. Nothing is repaired here: what two programs could read in two ways
-is refused, with the reason.
+way, and a spoofer lives off the difference. Nothing is repaired here: what two programs could read in two
+ways is refused, with the reason.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LONE_BREAK = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 _FIELD = re.compile(rb"([!-9;-~]+):")
 
-_WORD = rb"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~.\x80-\xff-]"
+_WORD = rb"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~.\[\]\x80-\xff-]"
 _QUOTED = rb'"(?:[^"\\]|\\.)*"'
-_COMMENT = rb'\([^()<>@",;:\\]*\)'
+_COMMENT = rb'\([^()<>@"\\]*\)'
 _NAMED = re.compile(rb"(?:[ \t]|" + _WORD + rb"|" + _QUOTED + rb"|" + _COMMENT + rb")*<([^<>]*)>[ \t]*")
 
 

@@ -1,8 +1,8 @@
 """The Authentication-Results header of a server before us (RFC 8601), read strictly.
 
 Only the topmost one is looked at: servers write on top, so all others may be the sender's own. The server
-before us puts parts of the stranger's mail into it, such as the MAIL FROM address; a parenthesis there opens a
-comment in a reader that is generous. So a comment stands between spaces or it is none, and whatever is odd
+before us puts parts of the stranger's mail into it, such as the MAIL FROM address; a parenthesis there opens
+a comment in a reader that is generous. So a comment stands between spaces or it is none, and whatever is odd
 makes the whole header say nothing.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webordinary.backends.quota import TOKEN_KEPT_SECONDS, full_after_spending
+from webordinary.backends.quota import TOKEN_KEPT_SECONDS, can_spend, full_from
 from webordinary.ports.clock import Clock
 from webordinary.ports.quotas import Bucket
 
@@ -22,16 +22,14 @@ class MemoryQuotas:
         """See `Quotas.spend`."""
         now = self._clock.now()
         self._forget(now)
-        full_at: dict[str, float] = {}
-        for bucket in buckets:
-            if (token, bucket.key) in self._taken or bucket.key in full_at:
-                continue
-            spent = full_after_spending(bucket, self._full_at.get(bucket.key), now)
-            if spent is None:
+        unpaid = {bucket.key: bucket for bucket in buckets if (token, bucket.key) not in self._taken}
+        for key, bucket in unpaid.items():
+            self._full_at[key] = full_from(bucket, self._full_at.get(key), now)
+            if not can_spend(bucket, self._full_at[key], now):
                 return bucket
-            full_at[bucket.key] = spent
-        self._full_at |= full_at
-        self._taken |= {(token, key): now for key in full_at}
+        for key, bucket in unpaid.items():
+            self._full_at[key] += bucket.seconds_each
+            self._taken[token, key] = now
         return None
 
     def _forget(self, now: float) -> None:

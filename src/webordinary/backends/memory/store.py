@@ -11,7 +11,7 @@ from webordinary.backends.polling import Nothing
 from webordinary.backends.wakeups import CLAIMS, Wakeups, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import Claim, Claimed, Delivery, Interrupt, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.errors import ClaimLost, NotAllowed, NotFound
-from webordinary.core.job import ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.job import AHEAD_COUNTED_MAX, ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import HandedBack, Outcome, interrupted_note, judge
@@ -41,7 +41,7 @@ class MemoryStore:
             return Duplicate(known)
         row = self._lane(job.lane)
         interrupts = self._make_way(row, job)
-        ahead = len(row.open)
+        ahead = min(len(row.open), AHEAD_COUNTED_MAX)
         stored = self.jobs[job.id] = JobRow(job, self._clock.now())
         self._by_message[job.lane, job.message_id] = job.id
         row.open.append(stored)

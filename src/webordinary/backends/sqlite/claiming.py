@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event
-from webordinary.backends.sqlite.submitting import DUE_FROM, OPEN_STATES, announce, want
+from webordinary.backends.sqlite.submitting import DUE_FROM, OPEN, announce, want
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.sqlite.working import hand_back
 from webordinary.core.claim import Claim, Claimed, Interrupt, Ownership, Presence, Pulse, WorkerId
@@ -30,7 +30,7 @@ _WAITING = f"""
     FROM lanes
     WHERE wanted_since IS NOT NULL AND (:only IS NULL OR lane = :only)
         AND (worker IS NULL OR lease_until <= :now)
-        AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND state IN {OPEN_STATES})
+        AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})
 """
 
 # Oldest first beyond our patience; before that, projects with the fewest lanes in hand go first.
@@ -105,7 +105,7 @@ def _spare(tx: Tx, claim: Claim) -> bool:
         tx.one(
             "SELECT 1 FROM lanes WHERE lane = ? AND worker = ? AND fence = ?"
             f" AND ({DUE_FROM} > ? OR NOT EXISTS"
-            f" (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND state IN {OPEN_STATES}))",
+            f" (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN}))",
             (claim.lane.key, claim.worker, claim.fence, tx.now),
         )
         is not None
@@ -161,7 +161,7 @@ def _show(tx: Tx, presence: Presence) -> None:
 
 def _interrupt(tx: Tx, claim: Claim) -> Interrupt | None:
     row = tx.one(
-        "SELECT id, interrupted_by FROM jobs WHERE lane = ? AND state IN ('queued', 'running', 'retrying')"
+        "SELECT id, interrupted_by FROM jobs WHERE lane = ? AND finished_at IS NULL"
         " AND state = 'running' AND fence = ? AND interrupted = 1",
         (claim.lane.key, claim.fence),
     )
@@ -173,7 +173,7 @@ def pressure(tx: Tx) -> tuple[int, float]:
     row = tx.one(
         "SELECT COUNT(*), MIN(MAX(wanted_since, wanted_from)) FROM lanes"
         " WHERE wanted_since IS NOT NULL AND wanted_from <= ? AND (worker IS NULL OR lease_until <= ?)"
-        f" AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND state IN {OPEN_STATES})",
+        f" AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})",
         (tx.now, tx.now),
     )
     assert row is not None
@@ -211,7 +211,7 @@ def _let_go(tx: Tx, lane: Lane, why: Happening) -> None:
 def stranded_lanes(tx: Tx, limits: Limits) -> list[str]:
     """List lanes with work that have neither a live owner nor a claim request."""
     rows = tx.all(
-        f"SELECT DISTINCT lane FROM jobs WHERE state IN {OPEN_STATES} AND lane IN"
+        f"SELECT DISTINCT lane FROM jobs WHERE {OPEN} AND lane IN"
         " (SELECT lane FROM lanes WHERE wanted_since IS NULL AND (worker IS NULL OR lease_until <= ?))"
         " LIMIT ?",
         (tx.now, limits.sweep_lanes_max),
@@ -221,7 +221,7 @@ def stranded_lanes(tx: Tx, limits: Limits) -> list[str]:
 
 _VAIN = (
     "wanted_since IS NOT NULL AND ((worker IS NOT NULL AND lease_until > ?) OR NOT EXISTS"
-    f" (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND state IN {OPEN_STATES}))"
+    f" (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN}))"
 )
 
 

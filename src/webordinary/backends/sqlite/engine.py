@@ -90,9 +90,12 @@ class Engine:
             return query(Tx(self._reader, self._clock.now()))
 
     def changes_seen(self) -> int:
-        """Give a number that differs when another process has committed since."""
+        """Give a number that differs when another process has committed since.
+
+        Asked of the connection that writes: to the other one, our own commits are somebody else's too.
+        """
         with _translated(self.path):
-            return int(self._reader.execute("PRAGMA data_version").fetchone()[0])
+            return int(self._writer.execute("PRAGMA data_version").fetchone()[0])
 
     async def write(self, verb: Verb[T]) -> T:
         """Run a verb in a durable transaction, possibly shared with other verbs of this turn."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from webordinary.backends.polling import poll_result
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.records import REPLIES_OWED
-from webordinary.backends.sqlite.submitting import OPEN_STATES
+from webordinary.backends.sqlite.submitting import OPEN
 from webordinary.backends.sqlite.tx import Row, Tx
 from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
@@ -24,11 +24,11 @@ _JOB = (
 _LANE = (
     "SELECT lanes.lane, lanes.worker, lanes.fence, claimed_at, last_activity, lease_until, wanted_since,"
     " failures, parked_until,"
-    f" (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES}),"
+    f" (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.{OPEN}),"
     " (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state = 'dead'),"
     " head.id, head.state, head.attempt, head.fence, head.due_at, head.started_at, head.submitted_at"
     " FROM lanes LEFT JOIN jobs AS head ON head.seq = (SELECT seq FROM jobs"
-    f" WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES} ORDER BY seq LIMIT 1)"
+    f" WHERE jobs.lane = lanes.lane AND jobs.{OPEN} ORDER BY seq LIMIT 1)"
 )
 _WORKERS = (
     "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers"

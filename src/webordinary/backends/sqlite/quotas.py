@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webordinary.backends.quota import FORGET_AT_ONCE, TOKEN_KEPT_SECONDS, full_after_spending
+from webordinary.backends.quota import FORGET_AT_ONCE, TOKEN_KEPT_SECONDS, can_spend, full_from
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.ports.quotas import Bucket
@@ -24,24 +24,27 @@ class SqliteQuotas:
 
 def _spend(tx: Tx, buckets: Sequence[Bucket], token: str) -> Bucket | None:
     _forget(tx)
-    spent_before = {row[0] for row in tx.all("SELECT bucket FROM taken WHERE token = ?", (token,))}
+    paid = {row[0] for row in tx.all("SELECT bucket FROM taken WHERE token = ?", (token,))}
+    unpaid = {bucket.key: bucket for bucket in buckets if bucket.key not in paid}
     full_at: dict[str, float] = {}
-    for bucket in buckets:
-        if bucket.key in spent_before or bucket.key in full_at:
-            continue
-        known = tx.one("SELECT full_at FROM buckets WHERE key = ?", (bucket.key,))
-        spent = full_after_spending(bucket, known[0] if known else None, tx.now)
-        if spent is None:
+    for key, bucket in unpaid.items():
+        known = tx.one("SELECT full_at FROM buckets WHERE key = ?", (key,))
+        full_at[key] = full_from(bucket, known[0] if known else None, tx.now)
+        if not can_spend(bucket, full_at[key], tx.now):
+            _fill(tx, key, full_at[key])
             return bucket
-        full_at[bucket.key] = spent
-    for key, at in full_at.items():
-        tx.do(
-            "INSERT INTO buckets (key, full_at) VALUES (?, ?)"
-            " ON CONFLICT (key) DO UPDATE SET full_at = excluded.full_at",
-            (key, at),
-        )
+    for key, bucket in unpaid.items():
+        _fill(tx, key, full_at[key] + bucket.seconds_each)
         tx.do("INSERT INTO taken (token, bucket, at) VALUES (?, ?, ?)", (token, key, tx.now))
     return None
+
+
+def _fill(tx: Tx, key: str, full_at: float) -> None:
+    tx.do(
+        "INSERT INTO buckets (key, full_at) VALUES (?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET full_at = excluded.full_at",
+        (key, full_at),
+    )
 
 
 def _forget(tx: Tx) -> None:

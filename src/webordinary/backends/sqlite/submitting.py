@@ -6,18 +6,19 @@ from webordinary.backends.sqlite.records import event, owe_accepted, owe_end
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import CLAIMS, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import WorkerId
-from webordinary.core.job import Arrival, Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.job import AHEAD_COUNTED_MAX, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.views import Happening
 
-OPEN_STATES = "('queued', 'running', 'retrying')"
+# What makes a job open; the index on open jobs has the very same words.
+OPEN = "finished_at IS NULL"
 
 # From when on a lane's head may be delivered: its back-off and the lane's parking decide.
 DUE_FROM = f"""
     MAX(IFNULL(lanes.parked_until, 0),
         IFNULL((SELECT CASE WHEN jobs.state = 'retrying' THEN jobs.due_at END
-                FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state IN {OPEN_STATES}
+                FROM jobs WHERE jobs.lane = lanes.lane AND jobs.{OPEN}
                 ORDER BY jobs.seq LIMIT 1), 0))
 """
 
@@ -30,7 +31,10 @@ def submit(tx: Tx, job: Job) -> Submitted | Duplicate:
         return Duplicate(JobId(known[0]))
     tx.do("INSERT INTO lanes (lane, project) VALUES (?, ?) ON CONFLICT DO NOTHING", (lane, job.lane.project))
     interrupts = make_way(tx, job)
-    ahead = tx.one(f"SELECT COUNT(*) FROM jobs WHERE lane = ? AND state IN {OPEN_STATES}", (lane,))
+    ahead = tx.one(
+        f"SELECT COUNT(*) FROM (SELECT 1 FROM jobs WHERE lane = ? AND {OPEN} LIMIT ?)",
+        (lane, AHEAD_COUNTED_MAX),
+    )
     tx.do(
         "INSERT INTO jobs (id, lane, message_id, instruction, arrival, wants_reply, session, intent, state,"
         " submitted_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
@@ -50,7 +54,7 @@ def make_way(tx: Tx, newer: Job) -> JobId | None:
     """Do to the jobs ahead what the newer one's arrival policy says."""
     if newer.arrival is Arrival.REPLACE_PENDING:
         pending = tx.all(
-            "SELECT id FROM jobs WHERE lane = ? AND state IN ('queued', 'retrying') ORDER BY seq",
+            "SELECT id FROM jobs WHERE lane = ? AND finished_at IS NULL AND state <> 'running' ORDER BY seq",
             (newer.lane.key,),
         )
         for (job,) in pending:
@@ -63,8 +67,7 @@ def make_way(tx: Tx, newer: Job) -> JobId | None:
 def interrupt_head(tx: Tx, lane: Lane, by: JobId | None) -> JobId | None:
     """Ask the lane's running job to stop; one that waits for its next attempt ends at once."""
     head = tx.one(
-        "SELECT id, state, interrupted FROM jobs"
-        f" WHERE lane = ? AND state IN {OPEN_STATES} ORDER BY seq LIMIT 1",
+        f"SELECT id, state, interrupted FROM jobs WHERE lane = ? AND {OPEN} ORDER BY seq LIMIT 1",
         (lane.key,),
     )
     if head is None or head[1] == JobState.QUEUED:
@@ -108,7 +111,7 @@ def want(tx: Tx, lane: Lane) -> None:
     """Leave a claim request, if anything waits in the lane."""
     wanted = tx.do(
         f"UPDATE lanes SET wanted_since = IFNULL(wanted_since, ?), wanted_from = {DUE_FROM}"
-        f" WHERE lane = ? AND EXISTS (SELECT 1 FROM jobs WHERE lane = lanes.lane AND state IN {OPEN_STATES})",
+        f" WHERE lane = ? AND EXISTS (SELECT 1 FROM jobs WHERE lane = lanes.lane AND {OPEN})",
         (tx.now, lane.key),
     )
     if wanted:

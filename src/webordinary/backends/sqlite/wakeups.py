@@ -1,7 +1,8 @@
-"""Waking waiters in other processes: one datagram socket a process, in a folder beside the store.
+"""Waking waiters in other processes: datagram sockets in a folder beside the store.
 
-A process that waits listens on a socket there; a process that committed something sends the topics to
-every socket it finds. A slow look at the file's change counter covers what a lost datagram could miss.
+A process that waits has one socket for each kind of topic it listens to; a process that committed something
+sends its topics to the sockets of their kind, and to nobody who would not care. A slow look at the file's
+change counter covers what a lost datagram could miss.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from webordinary.backends.wakeups import Ear, LocalWakeups
 from webordinary.core.errors import BackendUnavailable
 
 SOCKET_PATH_BYTES = 100  # what fits a socket address everywhere, with a little room
+SOCKET_NAME_BYTES = 40
 DATAGRAM_BYTES = 16_000
 DATAGRAMS_PER_READ = 64
 MISSED_WAKEUP_SECONDS = 1.0
@@ -31,11 +33,10 @@ class SocketWakeups:
     def __init__(self, store: Path, name: str) -> None:
         """Choose the folder; nothing is opened until somebody listens."""
         self._local = LocalWakeups()
-        self._folder = _folder_for(store)
-        self._path = self._folder / f"{name}.sock"
-        self._ears: socket.socket | None = None
+        self._folder, self._name = _folder_for(store), name
+        self._ears: dict[str, socket.socket] = {}  # by kind of topic
         self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        self._peers: list[str] = []
+        self._peers: dict[str, list[str]] = {}  # by kind of topic
         self._folder_changed_ns = -1
         self._changes: Callable[[], int] | None = None
         self._changes_seen = 0
@@ -47,9 +48,10 @@ class SocketWakeups:
         self._changes = changes
 
     def listen(self, topic: str) -> Ear:
-        """Open an ear; the first one opens this process's socket."""
-        if self._ears is None:
-            self._open()
+        """Open an ear; the first one of a kind opens a socket."""
+        kind = _kind(topic)
+        if kind not in self._ears:
+            self._open(kind)
         return self._local.listen(topic)
 
     def send(self, topics: Iterable[str]) -> None:
@@ -61,42 +63,45 @@ class SocketWakeups:
         peers = self._others()
         if not peers:
             return
-        message = "\n".join(topics).encode()
-        if len(message) > DATAGRAM_BYTES:
-            message = EVERYTHING
-        for peer in peers:
-            self._tell(peer, message)
+        by_kind: dict[str, list[str]] = {}
+        for topic in topics:
+            by_kind.setdefault(_kind(topic), []).append(topic)
+        for kind, some in by_kind.items():
+            self._tell(peers.get(kind, ()), some)
 
     def close(self) -> None:
         """Stop listening."""
         if self._look is not None:
             self._look.cancel()
-        if self._ears is not None:
+        for kind, ears in self._ears.items():
             if self._loop is not None and not self._loop.is_closed():
-                self._loop.remove_reader(self._ears)
-            self._ears.close()
-            self._path.unlink(missing_ok=True)
-            self._ears = None
+                self._loop.remove_reader(ears)
+            ears.close()
+            self._path(kind).unlink(missing_ok=True)
+        self._ears.clear()
         self._mouth.close()
 
-    def _open(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-        try:
-            self._ears.bind(str(self._path))
-        except OSError as error:
-            self._ears.close()
-            self._ears = None
-            raise BackendUnavailable(f"can't listen at {self._path}: {error.strerror}") from error
-        self._loop.add_reader(self._ears, self._hear)
-        self._look_again()
+    def _path(self, kind: str) -> Path:
+        return self._folder / f"{self._name}.{kind}.sock"
 
-    def _hear(self) -> None:
-        assert self._ears is not None
+    def _open(self, kind: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        try:
+            ears.bind(str(self._path(kind)))
+        except OSError as error:
+            ears.close()
+            raise BackendUnavailable(f"can't listen at {self._path(kind)}: {error.strerror}") from error
+        self._ears[kind] = ears
+        self._loop.add_reader(ears, self._hear, ears)
+        if self._look is None:
+            self._look_again()
+
+    def _hear(self, ears: socket.socket) -> None:
         heard: dict[str, None] = {}
         for _ in range(DATAGRAMS_PER_READ):
             try:
-                message = self._ears.recv(DATAGRAM_BYTES + 1)
+                message = ears.recv(DATAGRAM_BYTES + 1)
             except OSError:
                 break
             if message == EVERYTHING:
@@ -117,30 +122,41 @@ class SocketWakeups:
                 self._changes_seen = seen
                 self._local.wake_all()
 
-    def _others(self) -> list[str]:
+    def _others(self) -> dict[str, list[str]]:
+        """Find the sockets of other processes, by kind; looked up again only when the folder has changed."""
         with contextlib.suppress(OSError):
             changed = self._folder.stat().st_mtime_ns
             if changed != self._folder_changed_ns:
                 self._folder_changed_ns = changed
-                own = self._path.name
-                sockets = sorted(self._folder.glob("*.sock"))
-                self._peers = [str(peer) for peer in sockets if peer.name != own]
+                self._peers = {}
+                for peer in sorted(self._folder.glob("*.sock")):
+                    name, _, kind = peer.name.removesuffix(".sock").rpartition(".")
+                    if name != self._name:
+                        self._peers.setdefault(kind, []).append(str(peer))
         return self._peers
 
-    def _tell(self, peer: str, message: bytes) -> None:
-        try:
-            self._mouth.sendto(message, peer)
-        except ConnectionRefusedError:  # its process is gone and left the socket behind
-            with contextlib.suppress(OSError):
-                Path(peer).unlink()
-        except OSError:
-            return
+    def _tell(self, peers: Iterable[str], topics: list[str]) -> None:
+        message = "\n".join(topics).encode()
+        if len(message) > DATAGRAM_BYTES:
+            message = EVERYTHING
+        for peer in peers:
+            try:
+                self._mouth.sendto(message, peer)
+            except ConnectionRefusedError:  # its process is gone and left the socket behind
+                with contextlib.suppress(OSError):
+                    Path(peer).unlink()
+            except OSError:
+                continue
+
+
+def _kind(topic: str) -> str:
+    return topic.partition(" ")[0]
 
 
 def _folder_for(store: Path) -> Path:
     """Beside the store; in the temporary folder where that path is too long for a socket."""
     folder = store.absolute().parent / "wake"
-    if len(os.fsencode(folder)) + 40 > SOCKET_PATH_BYTES:
+    if len(os.fsencode(folder)) + SOCKET_NAME_BYTES > SOCKET_PATH_BYTES:
         digest = hashlib.sha256(os.fsencode(store.resolve())).hexdigest()[:16]
         folder = Path(tempfile.gettempdir()) / f"webordinary-{os.getuid()}-{digest}"
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event, owe_end
-from webordinary.backends.sqlite.submitting import OPEN_STATES, end
+from webordinary.backends.sqlite.submitting import OPEN, end
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import job_topic
 from webordinary.core.claim import Claim, Delivery
@@ -28,7 +28,7 @@ from webordinary.core.views import Happening
 _HEAD = (
     "SELECT id, message_id, instruction, arrival, wants_reply, state, attempt, fence, due_at,"
     " interrupted, interrupted_by, worker, session, intent FROM jobs"
-    f" WHERE lane = ? AND state IN {OPEN_STATES} ORDER BY seq LIMIT 1"
+    f" WHERE lane = ? AND {OPEN} ORDER BY seq LIMIT 1"
 )
 
 

@@ -1,0 +1,59 @@
+"""`webordinary members`: which sites there are, and who may edit them."""
+
+from __future__ import annotations
+
+import argparse
+
+from webordinary.cli.arguments import LIST_MAX, add_common
+from webordinary.cli.desk import Desk, at_desk
+from webordinary.cli.exits import Exit
+from webordinary.cli.invocation import typed
+from webordinary.cli.words import FAINT, Cell, plain, print_json, table
+from webordinary.core.errors import NotFound
+from webordinary.core.site import Member, Project
+
+HEAD = ("PROJECT", "USER", "ADDRESS", "POLICY", "REPOSITORY")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("project", nargs="?", metavar="PROJECT", help="only this site (default: all)")
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List."""
+    return at_desk(args, _list)
+
+
+async def _list(args: argparse.Namespace, desk: Desk) -> int:
+    directory = desk.backend.directory
+    found = await directory.project(args.project) if args.project else None
+    if args.project and found is None:
+        raise NotFound(f"there is no project {args.project}")
+    projects = [found] if found else await directory.projects(limit=LIST_MAX)
+    listed = [(project, await directory.members(project.name)) for project in projects]
+    if args.json:
+        print_json([_as_json(project, members) for project, members in listed])
+    elif listed:
+        print(table(HEAD, [row for project, members in listed for row in _rows(project, members)]))
+    else:
+        words = ("onboard", "amelia", "--user", "scott", "--sender", "scott@example.org")
+        example = typed(*words, home=desk.settings.home)
+        print(f"no projects yet: add one, for example with `{example}`")
+    return Exit.OK
+
+
+def _as_json(project: Project, members: list[Member]) -> dict[str, object]:
+    fields = plain(project)
+    assert isinstance(fields, dict)
+    policy = fields.pop("arrival")
+    listed = [{"user": member.lane.user, "address": member.address} for member in members]
+    return {**fields, "policy": policy, "members": listed}
+
+
+def _rows(project: Project, members: list[Member]) -> list[list[Cell]]:
+    terms: list[Cell] = [project.arrival.value, project.repository or ("its own", FAINT)]
+    if not members:
+        return [[project.name, ("nobody", FAINT), "-", *terms]]
+    return [[project.name, member.lane.user, member.address, *terms] for member in members]

@@ -1,0 +1,59 @@
+"""`webordinary offboard`: take the right to edit a site away."""
+
+from __future__ import annotations
+
+import argparse
+
+from webordinary.cli.arguments import add_common
+from webordinary.cli.desk import Desk, at_desk
+from webordinary.cli.exits import Exit
+from webordinary.cli.words import print_json
+from webordinary.core.lane import Lane
+from webordinary.core.waiting import counted
+from webordinary.identify.onboarding import Leaving, Offboarded, offboard
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "Without a user the whole project goes; with --sender only that address. Jobs and mail stay as "
+        "history. Refused while jobs are open there."
+    )
+    parser.add_argument("who", metavar="PROJECT[/USER]", help="the site, or one of its users")
+    parser.add_argument("--sender", metavar="ADDRESS", help="take only this address away")
+    parser.add_argument(
+        "--force", action="store_true", help="also while jobs are open; they run to their end"
+    )
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Offboard."""
+    lane = Lane.parse(args.who) if "/" in args.who else None
+    args.leaving = Leaving(
+        project=lane.project if lane else args.who,
+        user=lane.user if lane else None,
+        address=args.sender,
+        force=args.force,
+    )
+    return at_desk(args, _offboard)
+
+
+async def _offboard(args: argparse.Namespace, desk: Desk) -> int:
+    done = await offboard(args.leaving, desk.backend.directory, desk.backend.ledger)
+    if args.json:
+        print_json(done)
+    else:
+        print("\n".join(_in_words(args.leaving.project, done)))
+    return Exit.OK
+
+
+def _in_words(project: str, done: Offboarded) -> list[str]:
+    lines = [f"{member.address} may no longer edit {project} as {member.lane}" for member in done.removed]
+    if done.removed_project:
+        lines.append(f"{project} is no project any more; its jobs and mail stay as history")
+    elif not done.members_left:
+        lines.append(f"nobody may edit {project} now; `webordinary offboard {project}` removes it altogether")
+    if done.open_jobs:
+        lines.append(f"  {counted(done.open_jobs, 'open job')} there will run to the end all the same")
+    return lines

@@ -1,0 +1,107 @@
+"""`webordinary onboard`: let somebody edit a site by mail."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from webordinary.cli.arguments import add_common
+from webordinary.cli.desk import Desk, at_desk
+from webordinary.cli.exits import Exit
+from webordinary.cli.words import clean, print_json
+from webordinary.core.errors import BadInput
+from webordinary.core.job import Arrival
+from webordinary.core.lane import Lane
+from webordinary.identify.addresses import canonical_address
+from webordinary.identify.onboarding import Onboarded, Wanted, check_repository, is_url, onboard
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "The same command adds a second user or a second address to a project. What is there already is not "
+        "changed by the way: another --policy or --repo needs --change. Repeating the command is safe."
+    )
+    parser.add_argument("project", metavar="PROJECT", help="the site, such as amelia")
+    parser.add_argument("--user", required=True, metavar="NAME", help="who edits it, such as scott")
+    parser.add_argument(
+        "--sender", required=True, metavar="ADDRESS", help="the address that NAME writes from"
+    )
+    parser.add_argument(
+        "--repo",
+        metavar="PATH_OR_URL",
+        help="git repository of the site, without credentials (default: a new one of our own)",
+    )
+    parser.add_argument(
+        "--policy",
+        choices=[arrival.value for arrival in Arrival],
+        help="what a new mail does to the work before it: stop what runs, wait behind all, or replace what "
+        "has not started (default: interrupt)",
+    )
+    parser.add_argument(
+        "--change", action="store_true", help="change policy or repository for everybody there"
+    )
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Onboard."""
+    args.wanted = Wanted(
+        lane=Lane(args.project, args.user),
+        address=canonical_address(args.sender),
+        arrival=Arrival(args.policy) if args.policy else None,
+        repository=_absolute(args.repo) if args.repo is not None else None,
+        change=args.change,
+    )
+    return at_desk(args, _onboard, create=True)
+
+
+def _absolute(repository: str) -> str:
+    """A path must lead there from every folder."""
+    check_repository(repository)
+    if is_url(repository):
+        return repository
+    path = Path(repository).expanduser().absolute()
+    if not path.is_dir():
+        raise BadInput(f"there is no folder {path}: name the repository's folder, or its URL")
+    return str(path)
+
+
+async def _onboard(args: argparse.Namespace, desk: Desk) -> int:
+    done = await onboard(args.wanted, desk.backend.directory)
+    if args.json:
+        print_json(
+            {
+                "lane": done.member.lane,
+                "address": done.member.address,
+                "policy": done.project.arrival,
+                "repository": done.project.repository,
+                "new_project": done.new_project,
+                "new_member": done.new_member,
+                "changed": done.changed,
+                "elsewhere": done.elsewhere,
+            }
+        )
+    else:
+        print(clean("\n".join(_in_words(done))))
+    return Exit.OK
+
+
+def _in_words(done: Onboarded) -> list[str]:
+    project, member = done.project, done.member
+    terms = f"policy {project.arrival.value}, repository {project.repository or 'of its own'}"
+    lines = []
+    if done.new_project:
+        lines.append(f"{project.name} is a new project: {terms}")
+    elif done.changed:
+        lines.append(f"the {' and '.join(done.changed)} of {project.name} changed for everybody: {terms}")
+    if done.new_member:
+        lines.append(f"{member.address} may edit {project.name} as {member.lane}")
+    elif done.changed:
+        lines.append(f"{member.address} could edit it as {member.lane} before")
+    else:
+        lines.append(f"nothing changed: {member.address} may edit {project.name} as {member.lane}; {terms}")
+    if done.elsewhere:
+        others = ", ".join(lane.project for lane in done.elsewhere)
+        lines.append(f"  it may edit {others}, too: a new mail that does not say which is asked")
+    return lines

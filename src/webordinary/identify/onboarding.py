@@ -1,0 +1,205 @@
+"""Who may edit what: letting somebody in, and out again. Nothing that is there is changed by the way."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from webordinary.core.errors import BadInput, NotAllowed, NotFound
+from webordinary.core.job import Arrival
+from webordinary.core.lane import Lane
+from webordinary.core.site import Member, Project
+from webordinary.core.text import is_storable
+from webordinary.identify.addresses import canonical_address
+from webordinary.ports.directory import Directory
+from webordinary.ports.ledger import Ledger
+
+REPOSITORY_CHARACTERS = 1000
+SCHEMES = ("https", "http", "ssh", "git", "file")
+_SECRET_IN_USER = ("https", "http")  # there even a bare user name may be a token
+_SCP_LIKE = re.compile(r"[\w.-]+@[\w.-]+:\S+", re.ASCII)  # git@example.org:site.git
+_HELPER = re.compile(r"[\w+.-]+::", re.ASCII)  # git would run a program of that name
+_LANES_PER_LOOK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Who shall edit which project, from which address. What is None stays as it is, or is the default."""
+
+    lane: Lane
+    address: str
+    arrival: Arrival | None = None
+    repository: str | None = None
+    change: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Onboarded:
+    """How things stand now, and what of it is new."""
+
+    project: Project
+    member: Member
+    new_project: bool
+    new_member: bool
+    changed: tuple[str, ...]  # of a project that was there: "policy", "repository"
+    elsewhere: tuple[Lane, ...]  # other projects that the address may edit
+
+
+async def onboard(wanted: Wanted, directory: Directory) -> Onboarded:
+    """Let an address edit a project. Repeating it, or going on after a crash, is safe."""
+    member = Member(wanted.lane, canonical_address(wanted.address))
+    if wanted.repository is not None:
+        check_repository(wanted.repository)
+    known = await directory.project(wanted.lane.project)
+    project = _project(wanted, known)
+    changed = _changes(project, known) if known else ()
+    if changed and not wanted.change:
+        raise NotAllowed(_conflict(project, known, changed[0]))
+    before = await directory.lanes_of(member.address)
+    _refuse_another_user(member, [lane for lane in before if lane.project == member.lane.project])
+    new_project = await directory.add_project(project, change=bool(changed))
+    taken = await directory.add_member(member)
+    _refuse_another_user(member, [taken] if taken else [])
+    elsewhere = tuple(lane for lane in before if lane.project != member.lane.project)
+    return Onboarded(project, member, new_project, taken is None, changed, elsewhere)
+
+
+def _project(wanted: Wanted, known: Project | None) -> Project:
+    before = known or Project(wanted.lane.project)
+    arrival = wanted.arrival if wanted.arrival is not None else before.arrival
+    repository = wanted.repository if wanted.repository is not None else before.repository
+    return Project(before.name, arrival, repository, before.created_at)
+
+
+def _changes(project: Project, known: Project) -> tuple[str, ...]:
+    changed = {
+        "policy": project.arrival is not known.arrival,
+        "repository": project.repository != known.repository,
+    }
+    return tuple(what for what, is_so in changed.items() if is_so)
+
+
+def _conflict(project: Project, known: Project | None, what: str) -> str:
+    assert known is not None
+    if what == "policy":
+        flag, before, after = "--policy", known.arrival.value, project.arrival.value
+    else:
+        flag, before, after = "--repo", known.repository or "one of its own", project.repository
+    return (
+        f"{project.name} is there already and its {what} is {before}, not {after}. Nothing was changed: "
+        f"leave {flag} out to keep it, or add --change to change it for everybody"
+    )
+
+
+def _refuse_another_user(member: Member, taken: list[Lane]) -> None:
+    for lane in taken:
+        if lane != member.lane:
+            raise NotAllowed(
+                f"{member.address} writes to {lane.project} as {lane} already, and can't be two users of one "
+                f"project. To move it: `webordinary offboard {lane} --sender {member.address}` first"
+            )
+
+
+def check_repository(repository: str) -> None:
+    """Refuse what git could take for an option or a program, and secrets that would be shown to people."""
+    if not repository.strip() or len(repository) > REPOSITORY_CHARACTERS:
+        raise BadInput(f"a repository is a path or URL of 1 to {REPOSITORY_CHARACTERS} characters")
+    if not repository.isprintable() or not is_storable(repository):
+        raise BadInput("the repository has a character that can't be seen")
+    if repository.startswith("-") or _HELPER.match(repository):
+        raise BadInput(f"{repository!r} is no repository: git would take it for an option or a program")
+    if "://" in repository:
+        _check_url(repository)
+
+
+def _check_url(repository: str) -> None:
+    try:
+        parts = urlsplit(repository)
+        host, user, password = parts.hostname, parts.username, parts.password
+    except ValueError as error:
+        raise BadInput(f"the repository is no URL: {error}") from error
+    if parts.scheme not in SCHEMES or not (host or parts.scheme == "file"):
+        known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+        raise BadInput(f"that is no repository's URL we could use; known are {known} and a host, or a path")
+    if password or (user and parts.scheme in _SECRET_IN_USER):
+        raise BadInput(
+            f"leave the credentials out of the repository's URL ({parts.scheme}://{host}...): it is shown to "
+            "people. The worker's own git credentials are used"
+        )
+
+
+def is_url(repository: str) -> bool:
+    """Tell a URL, or what ssh knows, from a path on this machine."""
+    return "://" in repository or _SCP_LIKE.fullmatch(repository) is not None
+
+
+# --- out again --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """Who shall no longer edit: a whole project, one of its users, or one address."""
+
+    project: str
+    user: str | None = None
+    address: str | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offboarded:
+    """What was taken away, and what is left."""
+
+    removed: tuple[Member, ...]
+    removed_project: bool
+    members_left: int
+    open_jobs: int  # they go on: nobody stops them
+
+
+async def offboard(leaving: Leaving, directory: Directory, ledger: Ledger) -> Offboarded:
+    """Take the right to edit away. Jobs and mail stay as history."""
+    if await directory.project(leaving.project) is None:
+        raise NotFound(f"there is no project {leaving.project}")
+    members = await directory.members(leaving.project)
+    whole_project = leaving.user is None and leaving.address is None
+    removed = tuple(members) if whole_project else _leaving_members(leaving, members)
+    users = None if whole_project else {member.lane.user for member in removed}
+    open_jobs = await _open_jobs(ledger, leaving.project, users)
+    if open_jobs and not leaving.force:
+        raise NotAllowed(
+            f"{open_jobs} job{'s are' if open_jobs > 1 else ' is'} still open there; nothing was changed. "
+            "Wait for the end of that work, or add --force: it is then carried out all the same"
+        )
+    if whole_project:
+        await directory.remove_project(leaving.project)
+    for lane in {member.lane for member in removed}:
+        address = removed[0].address if leaving.address is not None else None
+        await directory.remove_member(lane, address)
+    return Offboarded(removed, whole_project, len(members) - len(removed), open_jobs)
+
+
+def _leaving_members(leaving: Leaving, members: list[Member]) -> tuple[Member, ...]:
+    address = canonical_address(leaving.address) if leaving.address is not None else None
+    found = tuple(
+        member
+        for member in members
+        if leaving.user in (None, member.lane.user) and address in (None, member.address)
+    )
+    if not found:
+        where = f"{leaving.project}/{leaving.user}" if leaving.user else leaving.project
+        raise NotFound(f"{address} does not write to {where}" if address else f"nobody writes to {where}")
+    return found
+
+
+async def _open_jobs(ledger: Ledger, project: str, users: set[str] | None) -> int:
+    """Count the jobs of a project (or of some of its users) that have not ended."""
+    count, after = 0, None
+    while page := await ledger.lanes(limit=_LANES_PER_LOOK, after=after):
+        count += sum(
+            view.depth
+            for view in page
+            if view.lane.project == project and (users is None or view.lane.user in users)
+        )
+        after = page[-1].lane
+    return count

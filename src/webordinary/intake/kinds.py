@@ -1,0 +1,157 @@
+"""What a file is, by its first bytes. What a mail says about it decides nothing but between .txt and .csv."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+ARCHIVE = "archives are not opened; please attach the files themselves"
+PROGRAM = "programs are not accepted"
+SVG = "SVG drawings can carry programs; please send it as PNG or JPEG"
+WEB_PAGE = "web pages can carry programs; please put their text into the mail"
+FILM_OR_SOUND = "films and sound are not supported yet"
+OLD_OFFICE = "old Office files can carry programs; please send it as .docx, .xlsx or PDF"
+WITH_MACROS = "Office files with macros are not accepted; please save it without"
+WINMAIL = "Outlook packed files into a winmail.dat; please send the mail as HTML or plain text"
+UNKNOWN = "this kind of file is not known here"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file: as what it is kept, or why it is not."""
+
+    mime: str = ""
+    extension: str = ""
+    family: str = "document"  # the first word of our name for it
+    refusal: str = ""
+
+    @property
+    def is_picture(self) -> bool:
+        """Pictures are made anew before anybody uses them."""
+        return self.family == "image"
+
+
+def _picture(name: str, extension: str) -> Kind:
+    return Kind(f"image/{name}", extension, "image")
+
+
+def _refused(reason: str) -> Kind:
+    return Kind(refusal=reason)
+
+
+_MAGIC: tuple[tuple[bytes, Kind], ...] = (
+    (b"\xff\xd8\xff", _picture("jpeg", "jpg")),
+    (b"\x89PNG\r\n\x1a\n", _picture("png", "png")),
+    (b"GIF87a", _picture("gif", "gif")),
+    (b"GIF89a", _picture("gif", "gif")),
+    (b"II*\x00", _picture("tiff", "tif")),
+    (b"MM\x00*", _picture("tiff", "tif")),
+    (b"BM", _picture("bmp", "bmp")),
+    (b"%PDF-", Kind("application/pdf", "pdf")),
+    (b"{\\rtf", Kind("application/rtf", "rtf")),
+    (b"\x78\x9f\x3e\x22", _refused(WINMAIL)),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _refused(OLD_OFFICE)),
+    (b"\x1f\x8b", _refused(ARCHIVE)),
+    (b"BZh", _refused(ARCHIVE)),
+    (b"\xfd7zXZ\x00", _refused(ARCHIVE)),
+    (b"7z\xbc\xaf\x27\x1c", _refused(ARCHIVE)),
+    (b"Rar!\x1a\x07", _refused(ARCHIVE)),
+    (b"\x28\xb5\x2f\xfd", _refused(ARCHIVE)),
+    (b"MSCF", _refused(ARCHIVE)),
+    (b"MZ", _refused(PROGRAM)),
+    (b"\x7fELF", _refused(PROGRAM)),
+    (b"\xca\xfe\xba\xbe", _refused(PROGRAM)),
+    (b"\xcf\xfa\xed\xfe", _refused(PROGRAM)),
+    (b"\xce\xfa\xed\xfe", _refused(PROGRAM)),
+    (b"\x00asm", _refused(PROGRAM)),
+    (b"dex\n", _refused(PROGRAM)),
+    (b"L\x00\x00\x00\x01\x14\x02\x00", _refused(PROGRAM)),
+    (b"#!", _refused(PROGRAM)),
+    (b"ID3", _refused(FILM_OR_SOUND)),
+    (b"OggS", _refused(FILM_OR_SOUND)),
+    (b"fLaC", _refused(FILM_OR_SOUND)),
+    (b"\x1aE\xdf\xa3", _refused(FILM_OR_SOUND)),
+    (b"BEGIN:VCALENDAR", Kind("text/calendar", "ics")),
+    (b"BEGIN:VCARD", Kind("text/vcard", "vcf")),
+)
+_BRANDS = {
+    **dict.fromkeys(
+        (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), _picture("heic", "heic")
+    ),
+    **dict.fromkeys((b"avif", b"avis"), _picture("avif", "avif")),
+}
+_RIFF = {b"WEBP": _picture("webp", "webp")}
+_OFFICE = (
+    (b"word/", "docx", "wordprocessingml.document"),
+    (b"xl/", "xlsx", "spreadsheetml.sheet"),
+    (b"ppt/", "pptx", "presentationml.presentation"),
+)
+_OPEN_DOCUMENT = re.compile(
+    rb"mimetypeapplication/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)PK"
+)
+_ODF_EXTENSIONS = {b"text": "odt", b"spreadsheet": "ods", b"presentation": "odp"}
+_TEXT_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_MARKUP_LEAD = re.compile(
+    rb"(?:\s|<\?xml[^>]{0,200}\?>|<!--[^>]{0,500}-->|<!doctype[^>]{0,500}>)*+", re.IGNORECASE
+)
+_WEB_TAGS = (b"<html", b"<head", b"<body", b"<script", b"<iframe", b"<object", b"<embed")
+_PROGRAM_NAMES = re.compile(
+    r"\.(?:exe|com|bat|cmd|ps1|vbs|vbe|js|jse|mjs|wsf|wsh|hta|msi|scr|pif|lnk|jar|app|apk|dmg|sh|bash|py|pl|rb|php\d?|phtml"
+    r"|asp|aspx|jsp|cgi|htaccess|reg|url|desktop|html?|xhtml|shtml|svgz?|xml|mht)$",
+    re.IGNORECASE,
+)
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_HEAD_BYTES = 4096
+_TAR_MARK = slice(257, 262)
+
+
+def kind_of(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
+    """Say what a file is."""
+    for magic, kind in _MAGIC:
+        if content.startswith(magic):
+            return kind
+    if content.startswith(b"PK"):
+        return _of_zip(content)
+    if content[4:8] == b"ftyp":
+        return _BRANDS.get(content[8:12], _refused(FILM_OR_SOUND))
+    if content.startswith(b"RIFF"):
+        return _RIFF.get(content[8:12], _refused(FILM_OR_SOUND))
+    if content[_TAR_MARK] == b"ustar":
+        return _refused(ARCHIVE)
+    return _of_text(content, claimed_name, claimed_kind)
+
+
+def _of_zip(content: bytes) -> Kind:
+    """Office documents are archives too; their parts have names that no other archive has. Nothing is unpacked."""
+    if b"vbaProject.bin" in content:
+        return _refused(WITH_MACROS)
+    if b"[Content_Types].xml" in content:
+        for folder, extension, name in _OFFICE:
+            if folder in content:
+                return Kind(f"application/vnd.openxmlformats-officedocument.{name}", extension)
+    found = _OPEN_DOCUMENT.search(content[:200])
+    if found:
+        name = found[1].decode()
+        return Kind(f"application/vnd.oasis.opendocument.{name}", _ODF_EXTENSIONS[found[1]])
+    return _refused(ARCHIVE)
+
+
+def _of_text(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
+    head = content[:_HEAD_BYTES]
+    is_wide = content.startswith(_BOMS[1:])
+    if not is_wide and _TEXT_CONTROLS.search(content):
+        return _refused(UNKNOWN)
+    plain = head.replace(b"\x00", b"") if is_wide else head
+    for bom in _BOMS:
+        plain = plain.removeprefix(bom)
+    lead = _MARKUP_LEAD.match(plain)
+    first = plain[lead.end() if lead else 0 :].lower()
+    if first.startswith(b"<svg") or (b"<svg" in plain.lower() and plain.lstrip().startswith(b"<")):
+        return _refused(SVG)
+    if first.startswith(_WEB_TAGS) or b"<!doctype html" in plain.lower() or b"<script" in plain.lower():
+        return _refused(WEB_PAGE)
+    if plain.lstrip()[:5].lower() in {b"<?xml", b"<?php"} or _PROGRAM_NAMES.search(claimed_name):
+        return _refused(PROGRAM if _PROGRAM_NAMES.search(claimed_name) else UNKNOWN)
+    if claimed_kind == "text/csv" or claimed_name.lower().endswith(".csv"):
+        return Kind("text/csv", "csv")
+    return Kind("text/plain", "txt")

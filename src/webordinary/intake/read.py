@@ -1,0 +1,126 @@
+"""A raw mail becomes a plain value. Never an exception, never a hang, never a guess about who sent it.
+
+The order is the point: sizes are counted on the raw bytes, the sender is read from the raw header lines, and
+only then does a library see the mail. What it makes of it is turned into our own values once and forgotten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.intake.body import TEXT_TOO_LONG, Contents, contents
+from webordinary.intake.files import sort_files, with_names_of_pictures
+from webordinary.intake.headers import Headers, read_headers
+from webordinary.intake.limits import ID_CHARACTERS, INSTRUCTION_CHARACTERS, SUBJECT_CHARACTERS, TEXT_LINES
+from webordinary.intake.noise import SESSION_HEADER, why_automatic
+from webordinary.intake.parts import check_size, read_parts
+from webordinary.intake.problems import CannotRead
+from webordinary.intake.sender import one_sender
+from webordinary.intake.text import Words, manner, marked, new_words
+
+DAMAGED = "it is damaged"
+INSTRUCTION_TOO_LONG = (
+    f"its text is longer than {INSTRUCTION_CHARACTERS:,} characters; please attach long texts as a file"
+)
+
+
+def read(raw: bytes, own_domains: Collection[str] = ()) -> ParsedMail | UnreadableMail:
+    """Understand a mail, or say in plain words why not. `own_domains` are those in our own Message-IDs."""
+    try:
+        top = _read_top(raw, own_domains)
+    except CannotRead as problem:
+        return UnreadableMail(content_hash(raw), problem.reason)
+    try:
+        return _read_whole(raw, top)
+    except CannotRead as problem:
+        return top.unreadable(problem.reason)
+    except Exception:  # noqa: BLE001 - whatever a mail does to a library ends here
+        return top.unreadable(DAMAGED)
+
+
+def unread(raw: bytes, reason: str, own_domains: Collection[str] = ()) -> UnreadableMail:
+    """A mail that nobody may look at any further: as much as its header says, and the reason."""
+    try:
+        return _read_top(raw, own_domains).unreadable(reason)
+    except CannotRead:
+        return UnreadableMail(content_hash(raw), reason)
+
+
+def content_hash(raw: bytes) -> str:
+    """The name of these very bytes."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Top:
+    """What the header alone tells."""
+
+    headers: Headers
+    content_hash: str
+    message_id: str
+    sender: str  # "" if it is not clear
+    problem: str  # why it is not
+    automatic: str
+
+    def unreadable(self, reason: str) -> UnreadableMail:
+        return UnreadableMail(
+            self.content_hash, reason, self.message_id, reply_to=self.sender, automatic=self.automatic
+        )
+
+
+def _read_top(raw: bytes, own_domains: Collection[str]) -> _Top:
+    headers = read_headers(raw)
+    sender, problem = "", ""
+    try:
+        sender = one_sender(headers)
+    except CannotRead as unclear:
+        problem = unclear.reason
+    ids = headers.ids("message-id")
+    return _Top(
+        headers=headers,
+        content_hash=content_hash(raw),
+        message_id=ids[0] if len(ids) == 1 else "",
+        sender=sender,
+        problem=problem,
+        automatic=why_automatic(headers, sender, own_domains),
+    )
+
+
+def _read_whole(raw: bytes, top: _Top) -> ParsedMail:
+    if top.problem:
+        raise CannotRead(top.problem)
+    check_size(raw)
+    headers = top.headers
+    found = contents(read_parts(raw))
+    files = sort_files(found.files)
+    words = _words(found, headers)
+    return ParsedMail(
+        message_id=top.message_id,
+        content_hash=top.content_hash,
+        from_address=top.sender,
+        from_domain=top.sender.rpartition("@")[2],
+        subject=headers.first("subject", SUBJECT_CHARACTERS),
+        instruction=with_names_of_pictures(words.instruction, files.found),
+        quoted=with_names_of_pictures(words.quoted, files.found),
+        in_reply_to=headers.ids("in-reply-to"),
+        references=headers.ids("references"),
+        session_header=headers.first(SESSION_HEADER, ID_CHARACTERS),
+        files=tuple(files.found),
+        skipped=tuple(files.skipped),
+        automatic=top.automatic,
+    )
+
+
+def _words(found: Contents, headers: Headers) -> Words:
+    text = "\n\n".join(found.texts)
+    if text.count("\n") > TEXT_LINES:
+        raise CannotRead(TEXT_TOO_LONG)
+    how = manner(headers.first("subject"), is_in_thread=headers.has("in-reply-to", "references"))
+    words = new_words(text, how)
+    if len(words.instruction) > INSTRUCTION_CHARACTERS:
+        raise CannotRead(INSTRUCTION_TOO_LONG)
+    whole_mails = [marked(mail) for mail in found.forwarded]
+    return Words(words.instruction, "\n>\n".join(text for text in (words.quoted, *whole_mails) if text))

@@ -1,0 +1,32 @@
+"""Pictures that a web page can show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class WebImage:
+    """A picture made anew: upright, of a sensible size, without anything but the picture in it."""
+
+    content: bytes = field(repr=False)
+    kind: str  # MIME type: image/jpeg, image/png, image/gif or image/webp
+    extension: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoImage:
+    """Why there is none, in words for the person who sent it."""
+
+    reason: str
+
+
+class Images(Protocol):
+    """Makes pictures web-ready."""
+
+    async def web_ready(self, content: bytes) -> WebImage | NoImage:
+        """Make a picture anew: turned upright, made smaller if it is large, place and camera data left out."""
+        ...

@@ -1,0 +1,77 @@
+"""The spoofing table: every forgery is refused for its reason, and its honest twin is accepted.
+
+The numbers are those of "Composition Kills" (USENIX Security 2020), as its tool espoofer counts them. Not in
+the table: `client_a3`, a provider that signs a From of another customer; nobody but that provider can tell.
+"""
+
+from importlib.util import find_spec
+
+import pytest
+
+from tests.authentication.case import Case, StoppedBy
+from tests.authentication.cases_dkim import DKIM_CASES
+from tests.authentication.cases_envelope import ENVELOPE_CASES
+from tests.authentication.cases_from import FROM_CASES
+from tests.authentication.cases_upstream import UPSTREAM_CASES
+from tests.authentication.world import OWNER, Sent, dkimpy_says, resolver, verdict
+from webordinary.adapters.mail_checks.spf_check import _Query
+from webordinary.core.mail import Authenticated, NotAuthenticated
+
+TABLE = [*ENVELOPE_CASES, *FROM_CASES, *DKIM_CASES, *UPSTREAM_CASES]
+NUMBERS = {f"a{number}" for number in range(1, 20)} | {"client_a1", "client_a2", "replay"}
+MEMBERS = frozenset({OWNER})
+
+
+def rows(cases: list[Case]) -> list[object]:
+    return [
+        pytest.param(case, id=f"{case.number} {case.name}".strip(), marks=missing(case)) for case in cases
+    ]
+
+
+def missing(case: Case) -> list[pytest.MarkDecorator]:
+    is_missing = bool(case.needs) and find_spec(case.needs) is None
+    return [pytest.mark.skip(reason=f"{case.needs} is not installed")] if is_missing else []
+
+
+def pyspf_says(sent: Sent) -> bool:
+    """What pyspf answers when it is given the envelope as it came."""
+    query = _Query(i=sent.envelope.peer, s=sent.envelope.mail_from, h=sent.envelope.helo, resolver=resolver())
+    return bool(query.check()[0] == "pass")
+
+
+@pytest.mark.parametrize("case", rows(TABLE))
+async def test_a_forgery_is_refused_and_says_why(case: Case) -> None:
+    """Whoever can make us believe a From edits somebody else's site."""
+    sent = case.forgery()
+    match await verdict(sent, case.trust):
+        case NotAuthenticated(reason, weak):
+            assert case.stopped_by is not StoppedBy.MEMBERSHIP, reason
+            assert case.reason in reason
+            assert weak is case.weak, reason
+        case Authenticated(address):
+            assert case.stopped_by is StoppedBy.MEMBERSHIP, "it was believed"
+            assert address == case.reason
+            assert address not in MEMBERS
+
+
+@pytest.mark.parametrize("case", rows(TABLE))
+async def test_its_honest_twin_is_accepted(case: Case) -> None:
+    """A guard that refuses honest mail is a broken product."""
+    sent = case.twin()
+    result = await verdict(sent, case.trust)
+    assert isinstance(result, Authenticated), result
+    assert result.address == sent.claimed
+    assert result.by.split()[0] in {"dkim", "spf", "dmarc"}
+
+
+@pytest.mark.parametrize("case", rows([case for case in TABLE if case.fools]))
+def test_a_library_alone_would_be_fooled(case: Case) -> None:
+    """Shows that the guards are needed; when this fails, a library has learned, and a guard may go."""
+    sent = case.forgery()
+    assert pyspf_says(sent) if case.fools == "pyspf" else dkimpy_says(sent.raw)
+
+
+def test_the_table_has_every_kind() -> None:
+    assert {case.number for case in TABLE} >= NUMBERS
+    assert len(TABLE) >= 30
+    assert len({case.name for case in TABLE}) == len(TABLE)

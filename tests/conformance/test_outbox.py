@@ -1,0 +1,409 @@
+"""The outbox: letters are owed with what they tell, given to one sender at a time, and sent once."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.conformance.test_long_polls import soon, waiting
+from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, START, W2, World
+from webordinary.core.errors import NotFound
+from webordinary.core.job import Arrival, Intent, JobId, JobState
+from webordinary.core.limits import Limits
+from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState, SessionId
+from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry
+from webordinary.core.site import Session
+
+HOLD = 60.0
+SPRING, AUTUMN = SessionId("spring"), SessionId("autumn")
+
+
+def letter(about: str = "m1", kind: LetterKind = LetterKind.HELP, **others: object) -> Letter:
+    return replace(Letter(about, kind, MailId("m1")), **others)  # type: ignore[arg-type] # fields of a letter
+
+
+async def take(world: World, sender: str = "s1", *, limit: int = 100, wait: float = 0) -> list[Letter]:
+    return await world.backend.outbox.take(sender, limit=limit, hold=HOLD, wait=wait)
+
+
+async def take_one(world: World, sender: str = "s1") -> Letter:
+    (taken,) = await take(world, sender)
+    return taken
+
+
+async def standings(world: World) -> list[str]:
+    return [how for _, how in await world.backend.outbox.letters(limit=100)]
+
+
+async def kinds_about(world: World, about: str) -> list[LetterKind]:
+    """The letters about something, oldest first."""
+    return [one.kind for one, _ in await world.backend.outbox.letters(limit=100, about=about)][::-1]
+
+
+# --- owing ------------------------------------------------------------------------------------------
+
+
+async def test_a_letter_is_given_to_a_sender_as_it_was_owed(world: World) -> None:
+    facts = {"projects": "amelia\nbravo 🌷", "": "\x00\ud800"}
+    given = letter(facts=facts, owed_at=1.0, session=SPRING)
+    assert await world.backend.outbox.owe(given)
+    assert await take(world) == [replace(given, owed_at=START, attempts=1)]
+
+
+async def test_a_letter_is_owed_once(world: World) -> None:
+    """A mail that is delivered again after a crash is not answered again, even long after its answer."""
+    outbox = world.backend.outbox
+    assert await outbox.owe(letter())
+    assert not await outbox.owe(letter(facts={"another": "fact"}))
+    await outbox.sent(await take_one(world), "<out@us>")
+    assert not await outbox.owe(letter())
+    assert await take(world) == []
+
+
+async def test_letters_of_another_kind_or_about_something_else_are_others(world: World) -> None:
+    outbox = world.backend.outbox
+    assert await outbox.owe(letter("m1", LetterKind.HELP))
+    assert await outbox.owe(letter("m1", LetterKind.STATUS))
+    assert await outbox.owe(letter("m2", LetterKind.HELP))
+    assert len(await take(world)) == 3
+
+
+async def test_of_many_who_owe_the_same_letter_at_once_one_does(world: World) -> None:
+    owed = await asyncio.gather(*(world.backend.outbox.owe(letter()) for _ in range(8)))
+    assert owed.count(True) == 1
+
+
+# --- what the broker owes ---------------------------------------------------------------------------
+
+
+async def test_a_job_that_wants_replies_is_owed_a_word_when_it_is_accepted(world: World) -> None:
+    """The owner of the site is answered at once, though no worker is there yet."""
+    first = replace(world.job(reply=True), session=SPRING)
+    await world.broker.submit(first)
+    facts = {"ahead": "0", "interrupts": ""}
+    assert await take(world) == [
+        Letter(first.id, LetterKind.ACCEPTED, None, facts, START, attempts=1, session=SPRING)
+    ]
+
+
+async def test_the_word_that_a_job_is_accepted_tells_its_place_and_whom_it_interrupts(world: World) -> None:
+    running = await world.start()
+    await world.submit()
+    newer = await world.submit(arrival=Arrival.INTERRUPT, reply=True)
+    accepted = await take_one(world)
+    assert (accepted.about, accepted.session) == (newer, None)
+    assert accepted.facts == {"ahead": "2", "interrupts": running.job.id}
+
+
+async def test_a_duplicate_is_owed_nothing(world: World) -> None:
+    job = world.job(reply=True)
+    await world.broker.submit(job)
+    await world.broker.submit(replace(job, id=JobId("copy")))
+    assert [one.about for one in await take(world)] == [job.id]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "note"),
+    [
+        (Done("the title is new"), LetterKind.DONE, "the title is new"),
+        (Failed("there is no homepage"), LetterKind.FAILED, "there is no homepage"),
+        (Preempted(None, "kept as a commit"), LetterKind.PREEMPTED, "kept as a commit"),
+    ],
+)
+async def test_the_word_about_a_jobs_end_is_stored_with_its_outcome(
+    world: World, outcome: Outcome, kind: LetterKind, note: str
+) -> None:
+    delivery = await world.start(reply=True)
+    world.clock.advance(1)
+    await world.broker.settle(delivery, outcome, more=False)
+    accepted, end = await take(world)
+    assert accepted.kind is LetterKind.ACCEPTED
+    assert (end.about, end.kind, end.owed_at) == (delivery.job.id, kind, START + 1)
+    assert end.facts == {"note": note}
+    assert (await world.view(delivery.job.id)).replies_owed == 1
+
+
+async def test_a_repeated_settle_owes_nothing_more(world: World) -> None:
+    delivery = await world.start(reply=True)
+    for outcome in (Done("first"), Done("again"), Failed("otherwise")):
+        await world.broker.settle(delivery, outcome, more=False)
+    assert await kinds_about(world, delivery.job.id) == [LetterKind.ACCEPTED, LetterKind.DONE]
+
+
+@pytest.mark.parametrize("outcome", [Retry("flaky"), HandedBack()])
+async def test_a_job_that_goes_on_is_owed_no_word_about_its_end(world: World, outcome: Outcome) -> None:
+    delivery = await world.start(reply=True)
+    await world.broker.settle(delivery, outcome, more=False)
+    assert await kinds_about(world, delivery.job.id) == [LetterKind.ACCEPTED]
+
+
+async def test_a_job_that_wants_no_replies_is_owed_none(world: World) -> None:
+    delivery = await world.start()
+    await world.broker.settle(delivery, Done(), more=False)
+    await world.submit()
+    await world.submit(arrival=Arrival.REPLACE_PENDING)
+    assert await take(world) == []
+
+
+async def test_jobs_that_are_replaced_before_they_started_are_owed_a_word_each(world: World) -> None:
+    """A request that is silently cancelled is the worst answer of all."""
+    replaced = [await world.submit(reply=True) for _ in range(3)]
+    newer = await world.submit(arrival=Arrival.REPLACE_PENDING, reply=True)
+    for job in replaced:
+        assert await kinds_about(world, job) == [LetterKind.ACCEPTED, LetterKind.PREEMPTED]
+    assert await kinds_about(world, newer) == [LetterKind.ACCEPTED]
+
+
+async def test_a_job_that_ends_because_its_owners_were_lost_is_owed_a_word(
+    world_with: Callable[[Limits], World],
+) -> None:
+    """Nobody settles it; its sender hears of it all the same."""
+    world = world_with(replace(LIMITS, deliveries_max=1))
+    delivery = await world.start(reply=True)
+    world.outlive_the_lease()
+    await world.broker.sweep()
+    assert await world.next_job(await world.take(worker=W2)) is None
+    assert await world.state(delivery.job.id) is JobState.DEAD
+    assert await kinds_about(world, delivery.job.id) == [LetterKind.ACCEPTED, LetterKind.DEAD]
+
+
+async def test_what_a_letter_tells_is_what_was_true_when_it_was_owed(
+    world_with: Callable[[Limits], World],
+) -> None:
+    """The operator may redrive a dead job before the letter about its death has gone out."""
+    world = world_with(replace(LIMITS, deliveries_max=1))
+    delivery = await world.start(reply=True)
+    await world.broker.settle(delivery, Retry("broken for good"), more=False)
+    await world.control.redrive(delivery.job.id)
+    assert (await take(world))[-1].facts == {"note": "broken for good"}
+
+
+async def test_session_and_intent_of_a_job_go_all_the_way(world: World) -> None:
+    """The worker must know which branch to work on, and that an undo needs no model."""
+    job = replace(world.job(), session=SPRING, intent=Intent.UNDO)
+    await world.broker.submit(job)
+    view = await world.view(job.id)
+    assert (view.session, view.intent) == (SPRING, Intent.UNDO)
+    delivery = await world.deliver(await world.take())
+    assert delivery.job == job
+    following = replace(world.job(), intent=Intent.PUBLISH)
+    await world.broker.submit(following)
+    handed_over = await world.broker.settle(delivery, Done(), more=True)
+    assert handed_over is not None
+    assert handed_over.job == following
+
+
+# --- taking -----------------------------------------------------------------------------------------
+
+
+async def test_letters_are_given_longest_due_first(world: World) -> None:
+    for name in ("m2", "m3", "m1"):
+        await world.backend.outbox.owe(letter(name))
+        world.clock.advance(1)
+    assert [one.about for one in await take(world, limit=2)] == ["m2", "m3"]
+    assert [one.about for one in await take(world, limit=2)] == ["m1"]
+
+
+async def test_a_letter_is_given_to_nobody_else_while_it_is_held(world: World) -> None:
+    """Two senders with one letter are two mails."""
+    await world.backend.outbox.owe(letter())
+    await take_one(world, "s1")
+    world.clock.advance(HOLD - 0.25)
+    assert await take(world, "s2") == []
+    assert await take(world, "s1") == []
+    assert await standings(world) == ["with s1"]
+
+
+async def test_a_sender_that_died_gives_its_letters_back(world: World) -> None:
+    await world.backend.outbox.owe(letter())
+    first = await take_one(world, "s1")
+    world.clock.advance(HOLD)
+    second = await take_one(world, "s2")
+    assert (first.attempts, second.attempts) == (1, 2)
+
+
+async def test_of_many_senders_at_once_each_letter_goes_to_one(world: World) -> None:
+    for number in range(20):
+        await world.backend.outbox.owe(letter(f"m{number:02}"))
+    given = await asyncio.gather(*(take(world, f"s{number}", limit=4) for number in range(8)))
+    names = [one.about for letters in given for one in letters]
+    assert sorted(names) == [f"m{number:02}" for number in range(20)]
+
+
+# --- what became of it ------------------------------------------------------------------------------
+
+
+async def test_a_letter_that_is_out_is_never_given_again(world: World) -> None:
+    outbox = world.backend.outbox
+    await outbox.owe(letter())
+    taken = await take_one(world)
+    for _ in range(2):
+        await outbox.sent(taken, "<out@us>")
+    world.clock.advance(10 * HOLD)
+    assert await take(world) == []
+    assert await standings(world) == ["sent as <out@us>"]
+
+
+async def test_a_letter_that_could_not_be_sent_is_given_again_later(world: World) -> None:
+    outbox = world.backend.outbox
+    await outbox.owe(letter())
+    await outbox.postpone(await take_one(world), 10, "greylisted")
+    assert await standings(world) == ["owed, after a failure: greylisted"]
+    world.clock.advance(9.75)
+    assert await take(world) == []
+    world.clock.advance(0.25)
+    assert (await take_one(world)).attempts == 2
+
+
+async def test_a_letter_that_must_not_be_sent_is_kept_for_the_operator(world: World) -> None:
+    outbox = world.backend.outbox
+    await outbox.owe(letter())
+    await outbox.abandon(await take_one(world), "no such mailbox \ud800")
+    world.clock.advance(10 * HOLD)
+    assert await take(world) == []
+    assert await standings(world) == ["abandoned: no such mailbox ?"]
+    assert not await outbox.owe(letter())
+
+
+async def test_a_former_senders_word_that_it_failed_changes_nothing(world: World) -> None:
+    """It was too slow: somebody else has the letter in hand, and a third must not get it, too."""
+    outbox = world.backend.outbox
+    await outbox.owe(letter())
+    slow = await take_one(world, "s1")
+    world.clock.advance(HOLD)
+    await take_one(world, "s2")
+    await outbox.postpone(slow, 0, "timed out")
+    await outbox.abandon(slow, "timed out")
+    assert await take(world, "s3") == []
+    assert await standings(world) == ["with s2"]
+
+
+async def test_a_former_senders_word_that_it_is_out_counts(world: World) -> None:
+    """What is out is out; sending it once more would help nobody."""
+    outbox = world.backend.outbox
+    await outbox.owe(letter())
+    slow = await take_one(world, "s1")
+    world.clock.advance(HOLD)
+    second = await take_one(world, "s2")
+    await outbox.sent(slow, "<first@us>")
+    await outbox.postpone(second, 0, "failed")
+    await outbox.abandon(second, "failed")
+    await outbox.sent(second, "<second@us>")
+    assert await take(world, "s3") == []
+    assert await standings(world) == ["sent as <first@us>"]
+
+
+async def test_a_letter_that_was_given_up_too_early_is_out_when_it_is_out(world: World) -> None:
+    outbox = world.backend.outbox
+    await outbox.owe(letter())
+    taken = await take_one(world)
+    await outbox.abandon(taken, "gave up")
+    await outbox.sent(taken, "<out@us>")
+    assert await standings(world) == ["sent as <out@us>"]
+
+
+async def test_nothing_can_be_said_of_a_letter_that_was_never_owed(world: World) -> None:
+    outbox = world.backend.outbox
+    for word in (
+        outbox.sent(letter(), "<out@us>"),
+        outbox.postpone(letter(), 1, "no"),
+        outbox.abandon(letter(), "no"),
+    ):
+        with pytest.raises(NotFound, match="m1"):
+            await word
+
+
+# --- counting and listing ---------------------------------------------------------------------------
+
+
+async def test_what_went_out_in_a_conversation_is_counted(world: World) -> None:
+    """Two robots that answer each other must be stopped by somebody."""
+    outbox = world.backend.outbox
+    job = replace(world.job(reply=True), session=SPRING)
+    await world.broker.submit(job)
+    await outbox.owe(letter("m1", session=SPRING))
+    await outbox.owe(letter("m2", session=AUTUMN))
+    await outbox.owe(letter("m3"))
+    for number, taken in enumerate(await take(world)):
+        world.clock.advance(1)
+        await outbox.sent(taken, f"<{number}@us>")
+    assert await outbox.sent_since(SPRING, START) == 2
+    assert await outbox.sent_since(SPRING, START + 2) == 1
+    assert await outbox.sent_since(SPRING, START + 2.25) == 0
+    assert await outbox.sent_since(AUTUMN, START) == 1
+    assert await outbox.sent_since(SessionId("winter"), START) == 0
+
+
+async def test_only_what_went_out_is_counted(world: World) -> None:
+    outbox = world.backend.outbox
+    for name in ("m1", "m2", "m3"):
+        await outbox.owe(letter(name, session=SPRING))
+    abandoned, postponed, _ = await take(world)
+    await outbox.abandon(abandoned, "no")
+    await outbox.postpone(postponed, 1, "later")
+    assert await outbox.sent_since(SPRING, START) == 0
+
+
+async def test_a_letter_belongs_to_the_conversation_of_its_mail(world: World) -> None:
+    """Whoever owed it may not have known the conversation yet."""
+    outbox, mailbox = world.backend.outbox, world.backend.mailbox
+    await outbox.owe(letter())
+    record = MailRecord(
+        MailId("m1"), "<m1@x>", MailState.ANSWERED, "", "scott@example.org", "Hi", (), START, "", AMELIA
+    )
+    await mailbox.keep(record)
+    await mailbox.begin(Session(SPRING, AMELIA, "Hi", START))
+    await mailbox.update(replace(record, session=SPRING))
+    await outbox.sent(await take_one(world), "<out@us>")
+    assert await outbox.sent_since(SPRING, START) == 1
+    ((listed, _),) = await outbox.letters(limit=10)
+    assert listed.session == SPRING
+
+
+async def test_letters_are_listed_newest_first(world: World) -> None:
+    outbox = world.backend.outbox
+    for name in ("m2", "m1", "m3"):
+        await outbox.owe(letter(name))
+    assert [one.about for one, _ in await outbox.letters(limit=2)] == ["m3", "m1"]
+    assert await outbox.letters(limit=10, about="m1") == [(letter("m1", owed_at=START), "owed")]
+    assert await outbox.letters(limit=10, about="nobody") == []
+
+
+# --- waiting ----------------------------------------------------------------------------------------
+
+
+async def test_a_waiting_sender_is_woken_when_a_letter_is_owed(world: World) -> None:
+    async with waiting(take(world, wait=LONG)) as poll:
+        await world.backend.outbox.owe(letter())
+        assert [one.about for one in await soon(poll)] == ["m1"]
+
+
+async def test_a_waiting_sender_is_woken_when_a_job_is_accepted(world: World) -> None:
+    """It answers at once: that is what a site owner must feel."""
+    async with waiting(take(world, wait=LONG)) as poll:
+        job = await world.submit(reply=True)
+        assert [(one.about, one.kind) for one in await soon(poll)] == [(job, LetterKind.ACCEPTED)]
+
+
+async def test_a_waiting_sender_is_woken_when_a_job_ends(world: World) -> None:
+    delivery = await world.start(BRAVO, reply=True)
+    await take_one(world)
+    async with waiting(take(world, wait=LONG)) as poll:
+        await world.broker.settle(delivery, Done(), more=False)
+        assert [one.kind for one in await soon(poll)] == [LetterKind.DONE]
+
+
+async def test_a_waiting_sender_is_woken_when_a_letter_is_put_off(world: World) -> None:
+    """It was held for a minute, and is due in no time now."""
+    await world.backend.outbox.owe(letter())
+    taken = await take_one(world, "s1")
+    async with waiting(take(world, "s2", wait=LONG)) as poll:
+        await world.backend.outbox.postpone(taken, 0.1, "busy")
+        await asyncio.sleep(0.05)
+        world.clock.advance(0.25)
+        assert [one.attempts for one in await soon(poll)] == [2]
+
+
+async def test_a_waiting_sender_comes_back_when_the_seconds_are_over(world: World) -> None:
+    assert await soon(take(world, wait=0.05)) == []

@@ -1,0 +1,37 @@
+"""docs/cli.md says what the commands say."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from webordinary.cli.main import COMMANDS, build_parser
+from webordinary.cli.reference import WIDTH, every_parser, render
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+HINT = "render it again: .venv/bin/python -m webordinary.cli.reference > docs/cli.md"
+
+
+def test_the_page_is_what_is_rendered() -> None:
+    assert PAGE.read_text() == render(), HINT
+
+
+def test_every_command_is_on_the_page() -> None:
+    names = [parser.prog.removeprefix("webordinary").strip() for parser in every_parser(build_parser(WIDTH))]
+    assert set(names) >= {"", *COMMANDS, "dead list", "dead show", "dead redrive", "dead drop"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_is_on_the_page(command: str) -> None:
+    """As people see it, from a process of its own."""
+    environment = {**os.environ, "COLUMNS": str(WIDTH + 2), "NO_COLOR": "1"}
+    printed = subprocess.run(
+        [sys.executable, "-m", "webordinary.cli", command, "--help"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"```text\n{printed.stdout}```" in PAGE.read_text(), HINT
