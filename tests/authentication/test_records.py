@@ -114,6 +114,11 @@ def test_a_sender_as_real_programs_write_it_is_read(sender: str, expected: tuple
     assert sender_of(read_message(f"From: {sender}\r\nTo: x\r\n\r\nbody".encode())) == expected
 
 
+def test_the_line_that_a_mailbox_file_puts_before_a_mail_is_not_part_of_it() -> None:
+    raw = b"From c@d.example Mon Jan  1 00:00:00 2026\nFrom: a@b.example\n\nbody"
+    assert sender_of(read_message(raw)) == ("a", "b.example")
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -123,6 +128,8 @@ def test_a_sender_as_real_programs_write_it_is_read(sender: str, expected: tuple
         b"\r\nFrom: a@b.example\r\n\r\n",
         b" From: a@b.example\r\n\r\n",
         b"From a@b.example Mon\r\nFrom: a@b.example\r\n\r\n",
+        b"From : a@b.example Mon Jan  1 00:00:00 2026\r\nFrom: a@b.example\r\n\r\n",
+        b"X: y\r\nFrom a@b.example Mon Jan  1 00:00:00 2026\r\nFrom: a@b.example\r\n\r\n",
         b"From: a@b.example\r\nTo: x\n\r\n",
         b"From: a@b.example\nTo: x\r\n\n",
         b"From: a@b.example\r\nX: y\rTo: z\r\n\r\n",

@@ -4,6 +4,7 @@ The numbers are those of "Composition Kills" (USENIX Security 2020), as its tool
 the table: `client_a3`, a provider that signs a From of another customer; nobody but that provider can tell.
 """
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
@@ -13,9 +14,11 @@ from tests.authentication.cases_dkim import DKIM_CASES
 from tests.authentication.cases_envelope import ENVELOPE_CASES
 from tests.authentication.cases_from import FROM_CASES
 from tests.authentication.cases_upstream import UPSTREAM_CASES
-from tests.authentication.world import OWNER, Sent, dkimpy_says, resolver, verdict
+from tests.authentication.world import OWNER, Sent, checked, dkimpy_says, resolver, verdict
 from webordinary.adapters.mail_checks.spf_check import _Query
-from webordinary.core.mail import Authenticated, NotAuthenticated
+from webordinary.core.mail import Authenticated, NotAuthenticated, ParsedMail, UnreadableMail
+from webordinary.intake.authenticate import authenticate
+from webordinary.intake.read import read
 
 TABLE = [*ENVELOPE_CASES, *FROM_CASES, *DKIM_CASES, *UPSTREAM_CASES]
 NUMBERS = {f"a{number}" for number in range(1, 20)} | {"client_a1", "client_a2", "replay"}
@@ -69,6 +72,33 @@ def test_a_library_alone_would_be_fooled(case: Case) -> None:
     """Shows that the guards are needed; when this fails, a library has learned, and a guard may go."""
     sent = case.forgery()
     assert pyspf_says(sent) if case.fools == "pyspf" else dkimpy_says(sent.raw)
+
+
+# --- the whole way, through the reader that the product uses ----------------------------------------
+
+
+@pytest.mark.parametrize("case", rows(TABLE))
+async def test_a_forgery_that_is_really_read_is_refused_too(case: Case) -> None:
+    """The reader and the checks read the same bytes on their own; between the two nothing slips by."""
+    sent = case.forgery()
+    mail = read(sent.raw)
+    if isinstance(mail, UnreadableMail):
+        assert case.stopped_by is not StoppedBy.AUTHENTICATION, mail.reason
+        assert mail.reply_to == "", "an unclear sender is nobody to answer"
+        return
+    assert case.stopped_by is not StoppedBy.READING, mail.from_address
+    result = authenticate(mail, await checked(replace(sent, claimed=mail.from_address)), case.trust)
+    assert isinstance(result, NotAuthenticated) or result.address not in MEMBERS
+
+
+@pytest.mark.parametrize("case", rows(TABLE))
+async def test_an_honest_twin_that_is_really_read_is_accepted(case: Case) -> None:
+    sent = case.twin()
+    mail = read(sent.raw)
+    assert isinstance(mail, ParsedMail), mail
+    result = authenticate(mail, await checked(replace(sent, claimed=mail.from_address)), case.trust)
+    assert isinstance(result, Authenticated), result
+    assert result.address == sent.claimed
 
 
 def test_the_table_has_every_kind() -> None:

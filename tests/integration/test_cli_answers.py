@@ -265,11 +265,26 @@ def test_an_instruction_cannot_give_orders_to_a_terminal(home: Home) -> None:
 
 def test_ctrl_c_is_no_traceback(home: Home) -> None:
     with home.started("submit", "a/b", "x", "--wait", "60") as waiting:
-        assert waiting.stderr is not None
-        assert "no worker is running" in waiting.stderr.readline()
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline().startswith("job ")
+        assert "no worker is running" in waiting.stdout.readline()
         waiting.send_signal(2)
         _, said = waiting.communicate(timeout=60)
     assert waiting.returncode == 130
     assert "Traceback" not in said
     assert "stopped waiting; the job goes on" in said
     assert len(home.jobs()) == 1
+
+
+def test_a_mistake_of_ours_is_told_as_one(
+    used: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr("webordinary.cli.desk.open_backend", broken)
+    assert main(used.words("status")) == 70
+    assert "RuntimeError: no such luck; this is a mistake in webordinary itself" in capsys.readouterr().err
+    monkeypatch.setenv("WEBORDINARY_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        main(used.words("status"))

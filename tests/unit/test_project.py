@@ -38,6 +38,9 @@ def files_of_the_project() -> tuple[Path, ...]:
 # --- README ---------------------------------------------------------------------------------------
 
 
+MAIL_EXTRA = {"PIL", "aiosmtpd", "aiosmtplib", "dkim", "dns", "imap_tools", "pillow_heif", "publicsuffix2", "spf"}
+
+
 def readme_commands() -> list[str]:
     """The commands of the first code block of the README, without their comments."""
     block = re.search(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
@@ -160,12 +163,22 @@ def imported_roots(module: Path) -> set[str]:
 
 
 def test_the_package_imports_only_the_standard_library() -> None:
-    """The embedded install pulls in nothing (docs/decisions/0001-stdlib-only-embedded.md)."""
+    """The embedded install pulls in nothing (docs/decisions/0001-stdlib-only-embedded.md); extras live in adapters."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["dependencies"] == []
     allowed = sys.stdlib_module_names | {"webordinary"}
     foreign = {relative(module): found for module in MODULES if (found := imported_roots(module) - allowed)}
-    assert foreign == {}
+    outside = {name: found for name, found in foreign.items() if not name.startswith("src/webordinary/adapters/")}
+    assert outside == {}
+    assert set().union(*foreign.values()) <= MAIL_EXTRA
+
+
+def test_the_bare_commands_load_nothing_of_an_extra() -> None:
+    """A worker without mail needs no mail library, in memory or on disk."""
+    script = "import sys, webordinary.cli.worker, webordinary.cli.up, webordinary.cli.submit; print(*sys.modules)"
+    command = [sys.executable, "-c", script]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert MAIL_EXTRA.isdisjoint(loaded)
 
 
 def test_no_module_is_too_long_to_read() -> None:

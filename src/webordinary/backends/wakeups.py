@@ -11,6 +11,7 @@ from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 
 CLAIMS = "claims"
+WORKER = "worker "  # how the topics that nudge a worker begin
 LETTERS = "letters"
 
 
@@ -21,7 +22,7 @@ def lane_topic(lane: Lane) -> str:
 
 def worker_topic(worker: WorkerId) -> str:
     """Heard by a worker: a beat is worth sending now."""
-    return f"worker {worker}"
+    return f"{WORKER}{worker}"
 
 
 def job_topic(job: JobId) -> str:
@@ -102,6 +103,6 @@ class LocalWakeups:
             for ear in tuple(self._ears.get(topic, ())):
                 ear.wake()
 
-    def wake_all(self) -> None:
-        """Wake everybody: something happened, and nobody knows what."""
-        self.send(tuple(self._ears))
+    def wake_all(self, *, but: str = "\n") -> None:
+        """Wake everybody, but for topics that begin so: something happened, and nobody knows what."""
+        self.send(tuple(topic for topic in self._ears if not topic.startswith(but)))

@@ -204,11 +204,19 @@ class Worker:
             if any(since is None for since in quiet):
                 self._busy_at = now
             last = max([self._busy_at, *(since for since in quiet if since is not None)])
-            if now - last >= seconds:
+            if now - last >= seconds and not await self._work_is_left():
                 log.info("idle for %g s: leaving", seconds)
                 self.drain()
                 return
             await self._clock.sleep(max(seconds - (now - last), seconds / 10))
+
+    async def _work_is_left(self) -> bool:
+        """Ask before leaving: a job in back-off makes no noise, and nobody else may be there to run it."""
+        try:
+            await self._beat_once()
+        except BackendUnavailable:
+            return True
+        return self._pulse.lanes_with_work > 0
 
     async def _let_go_of_everything(self) -> None:
         """Idle lanes are released at once; running jobs may finish within the grace, or are handed back."""

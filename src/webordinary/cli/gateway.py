@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import signal
 
@@ -42,10 +43,7 @@ def run(args: argparse.Namespace) -> int:
     backend = open_backend(settings)
     try:
         room = open_mail_room(settings, backend, port=args.smtp_port, trust_loopback=args.trust_loopback)
-        try:
-            asyncio.run(_serve(room))
-        finally:
-            room.close()
+        asyncio.run(_serve(room))
     finally:
         backend.close()
     log.info("left")
@@ -57,7 +55,8 @@ async def _serve(room: MailRoom) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave.set)
-    async with asyncio.TaskGroup() as tasks:
+    async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
+        stack.push_async_callback(room.close)
         gateway = SmtpGateway(room.listening, room.reception.receive)
         port = await gateway.start()
         _say_hello(room.listening, port, room)

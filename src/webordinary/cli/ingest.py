@@ -40,10 +40,7 @@ def run(args: argparse.Namespace) -> int:
     backend = open_backend(settings)
     try:
         room = open_mail_room(settings, backend, trust_loopback=args.trust_from or None)
-        try:
-            records = asyncio.run(_receive(room, mails, args))
-        finally:
-            room.close()
+        records = asyncio.run(_receive(room, mails, args))
     finally:
         backend.close()
     if args.json:
@@ -64,7 +61,10 @@ async def _receive(room: MailRoom, mails: list[bytes], args: argparse.Namespace)
         mail_from="unknown",
         recipients=(args.to or room.listening.address,),
     )
-    return [await room.reception.receive(raw, envelope) for raw in mails]
+    try:
+        return [await room.reception.receive(raw, envelope) for raw in mails]
+    finally:
+        await room.close()
 
 
 def _mails(source: str) -> Iterator[bytes]:

@@ -32,6 +32,8 @@ COMMANDS = {
     "onboard": "let somebody edit a site by mail",
     "offboard": "take the right to edit a site away",
     "members": "list sites, and who may edit them from which address",
+    "gateway": "take mail in by SMTP and IMAP, and send replies",
+    "ingest": "take raw mail in from a file, a Maildir or an mbox",
     "simulate": "run the real code on virtual time under faults, or search the protocol exhaustively",
 }
 
@@ -98,9 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("WEBORDINARY_DEBUG"):
             raise
-        return _say(
-            f"a mistake in webordinary itself, {type(error).__name__}: {error}. {Exit.BUG.meaning}", Exit.BUG
-        )
+        where = "this is a mistake in webordinary itself, and WEBORDINARY_DEBUG=1 shows where it is"
+        return _say(f"{type(error).__name__}: {error}; {where}", Exit.BUG)
 
 
 def _say(sentence: str, code: Exit) -> int:

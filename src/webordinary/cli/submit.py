@@ -67,13 +67,13 @@ async def _submit(args: argparse.Namespace, desk: Desk) -> int:
     backend = desk.backend
     request = Request(args.lane, args.text, args.id, Arrival(args.policy))
     receipt = await submit(request, backend.broker, backend.gatekeeper, desk.clock)
-    if not args.json:
-        await _tell(receipt, desk)
+    told = await _tell(receipt, desk) if not args.json else None
     if args.wait is None:
         if args.json:
             print_json(_as_json(receipt))
         return Exit.OK
-    job = await _Wait(desk, receipt.stored.job, quiet=args.json).wait(args.wait)
+    sys.stdout.flush()  # whoever reads this through a pipe wants to know before the wait
+    job = await _Wait(desk, receipt.stored.job, quiet=args.json, told=told).wait(args.wait)
     reason = await desk.reason(job) if job.state not in ENDED else None
     if args.json:
         print_json(_as_json(receipt) | {"result": job, "picked_up": picked_up(job), "why": reason})
@@ -103,7 +103,8 @@ def _as_json(receipt: Receipt) -> dict[str, object]:
     }
 
 
-async def _tell(receipt: Receipt, desk: Desk) -> None:
+async def _tell(receipt: Receipt, desk: Desk) -> tuple[JobState, Cause] | None:
+    """Say what became of the request; give back why it waits, if that was said."""
     job, stored = await desk.backend.ledger.job(receipt.stored.job), receipt.stored
     if isinstance(stored, Duplicate):
         print(f"{receipt.lane} already has this message id as job {stored.job}; nothing was stored")
@@ -118,6 +119,8 @@ async def _tell(receipt: Receipt, desk: Desk) -> None:
         reason = await desk.reason(job)
         start = f"; start some with `{typed('up', home=desk.settings.home)}`"
         print(f"  nobody holds the lane yet: {reason.text}{start if reason.cause is Cause.NO_WORKER else ''}")
+        return job.state, reason.cause
+    return None
 
 
 def _place(ahead: int) -> str:

@@ -79,3 +79,4 @@ class Pulse:
     interrupts: tuple[Interrupt, ...] = ()
     lanes_waiting: int = 0
     longest_wait: float = 0.0
+    lanes_with_work: int = 0  # of those the worker holds; a job in back-off is work too

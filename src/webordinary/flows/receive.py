@@ -31,9 +31,11 @@ from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger,
 from webordinary.identify.intent import Wish, read_arrival, read_wish
 from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
+from webordinary.intake.files import web_ready
 from webordinary.ports.backend import Backend
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
+from webordinary.ports.images import Images
 from webordinary.ports.mail_checks import MailChecks
 from webordinary.ports.mail_reader import MailReader
 
@@ -55,6 +57,7 @@ class Reception:
     blobs: Blobs
     reader: MailReader
     checks: MailChecks
+    images: Images
     clock: Clock
     trust: Trust
     quotas: QuotaLimits
@@ -181,7 +184,9 @@ class Reception:
             await self.backend.outbox.owe(Letter(about, LetterKind.OVER_QUOTA, kept.id, owed_at=self.clock.now()))
             return kept
         session = found.session or await self._begin(record, mail, lane)
-        record = replace(record, lane=lane, session=session.id, files=await self._keep_files(mail))
+        mail = await web_ready(mail, self.images)
+        files = await self._keep_files(mail)
+        record = replace(record, lane=lane, session=session.id, files=files, skipped=mail.skipped)
         wish = read_wish(mail.instruction)
         if wish in JOB_INTENTS:
             return await self._submit(mail, record, lane, session, JOB_INTENTS[wish])

@@ -19,6 +19,7 @@ from webordinary.intake.limits import (
 from webordinary.intake.problems import CannotRead
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_MBOX_LINE = re.compile(rb"From [^\s:]+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ")
 _NAME = re.compile(rb"[\x21-\x39\x3b-\x7e]+")  # visible ASCII but the colon
 _LETTERS_ONLY = re.compile(rb"[^a-z]+")
 _ENCODED_WORD = re.compile(r"=\?([^?\s*]{1,40})(?:\*[^?\s]{0,40})?\?([bBqQ])\?([^?\s]*)\?=")
@@ -62,7 +63,7 @@ def read_headers(raw: bytes) -> Headers:
     if b"\r" in block.replace(b"\r\n", b"\n").removesuffix(b"\r"):
         raise CannotRead(DAMAGED)  # a bare CR ends a line for some and not for others
     lines = block.replace(b"\r\n", b"\n").rstrip(b"\r\n").split(b"\n")
-    if lines[0].startswith(b"From "):  # of an mbox file
+    if _MBOX_LINE.match(lines[0]):
         del lines[0]
     return Headers(tuple(_fields(lines)))
 

@@ -52,6 +52,7 @@ class _Element:
     look: Look
     quotes: int = 0
     keeps_lines: bool = False  # inside <pre>
+    is_tight: bool = False  # without a gap around it: Word's paragraphs
     link: str = ""
 
 
@@ -88,7 +89,7 @@ class _Page:
             self._sheet.add(token.raw)
         if tag in _BLOCKS:
             self._end_what_cannot_contain(tag)
-            self._boundary(tag, attributes)
+            self._boundary(tag, is_tight=_is_tight(attributes))
         elif tag == "a":
             self.close("a")
         look = self._open[-1].look.inside(self._sheet.style(tag, attributes), attributes)
@@ -105,7 +106,8 @@ class _Page:
         parent = self._open[-1]
         quotes = parent.quotes + (tag == "blockquote" and _is_quote(attributes))
         link = attributes.get("href", "") if tag == "a" else ""
-        self._open.append(_Element(tag, look, quotes, parent.keeps_lines or tag == "pre", link))
+        keeps_lines = parent.keeps_lines or tag == "pre"
+        self._open.append(_Element(tag, look, quotes, keeps_lines, _is_tight(attributes), link))
         self._lines.quotes = quotes
         if look.is_visible:
             if tag == "li":
@@ -143,7 +145,7 @@ class _Page:
             if element.link and element.look.is_visible:
                 self._lines.end_link(element.link)
             if element.tag in _BLOCKS:
-                self._boundary(element.tag, {})
+                self._boundary(element.tag, is_tight=element.is_tight)
         self._lines.quotes = self._open[-1].quotes
 
     def _end_what_cannot_contain(self, tag: str) -> None:
@@ -155,12 +157,12 @@ class _Page:
             if self._open[at].tag in stops:
                 return
 
-    def _boundary(self, tag: str, attributes: dict[str, str]) -> None:
+    def _boundary(self, tag: str, *, is_tight: bool) -> None:
         """A block starts or ends here."""
         if tag in {"td", "th"}:
             return
         self._lines.end_line()
-        if tag in _WITH_GAP and not attributes.get("class", "").startswith("Mso"):
+        if tag in _WITH_GAP and not is_tight:
             self._lines.gap()
 
 
@@ -168,6 +170,10 @@ def _is_quote(attributes: dict[str, str]) -> bool:
     """Mail programs also use the element to indent what a person wrote."""
     style = attributes.get("style", "").lower().replace(" ", "")
     return "border:none" not in style and "indent" not in attributes.get("class", "")
+
+
+def _is_tight(attributes: dict[str, str]) -> bool:
+    return attributes.get("class", "").startswith("Mso")
 
 
 def _is_signature(attributes: dict[str, str]) -> bool:
@@ -193,6 +199,7 @@ class _Lines:
     def write(self, text: str, *, as_is: bool = False) -> None:
         words = text.split()
         self._is_blank = self._is_blank and not words
+        self._is_held = self._is_held or "\u00a0" in text
         if as_is:
             self._line.append(text)
             return
@@ -233,13 +240,14 @@ class _Lines:
 
     def end_line(self) -> None:
         """End this line if there is anything on it."""
-        if not self._is_blank:
+        if self._is_held or not self._is_blank:
             self.break_line()
         self._begin_line()
 
     def _begin_line(self) -> None:
         self._line: list[str] = []
         self._is_blank = True
+        self._is_held = False  # open for a space that does not break: how programs write an empty line
         self._space = ""  # to be written before the next word, unless the line ends
         self._link_from = 0
 

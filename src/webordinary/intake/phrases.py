@@ -22,7 +22,7 @@ ATTRIBUTIONS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("w dniu", "dnia", "pon", "wt", "śr", "czw", "pt", "sob", "niedz"), (" napisał", " pisze")),
     (("dne ",), (" napsal",)),
     (("",), (" пишет:", " написал:", " написала:", " написал(а):")),
-    (("",), ("写道:", "写道：", "寫道:", "寫道：", "のメール:", "のメール：", "wrote on ")),
+    (("",), ("写道:", "写道：", "寫道:", "寫道：", "のメール:", "のメール：", "書きました:", "書きました：", "wrote on ")),
 )
 # Without a verb, as Gmail writes it in Japanese: "2026年5月12日(火) 10:12 Scott <scott@example.com>:"
 DATED_ATTRIBUTION = re.compile(r"(?:\d{4}[年/.-]\s?\d{1,2}[月/.-]).{0,200}@.{0,200}[:：]")

@@ -64,7 +64,8 @@ def new_words(text: str, how: Manner) -> Words:
     """Part what is new in a text from what is quoted."""
     reading = _Reading(text.split("\n"))
     reading.read(how)
-    instruction = tidy("\n".join(line for chunk in reading.own for line in without_signature(chunk)))
+    chunks = (tidy("\n".join(without_signature(chunk))) for chunk in reading.own)
+    instruction = "\n\n".join(chunk for chunk in chunks if chunk)
     keeps_history = how is not Manner.REPLY or not instruction
     quoted = [*(reading.history if keeps_history else []), *reading.forwarded]
     return Words(instruction, marked("\n".join(quoted)))

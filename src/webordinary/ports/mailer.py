@@ -29,5 +29,5 @@ class Mailer(Protocol):
     """Hands one finished message over."""
 
     async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
-        """Hand the message over. `key` is unique per letter: a repeated send with the same key is one mail."""
+        """Hand the message over. `key` is unique per letter: a second send with the same key is one mail."""
         ...

@@ -178,7 +178,7 @@ class Sender:
             afterwards.callback(self._under_way.subtract, [session])
             await office.mailbox.remember(session, composed.message_id)
         if self._clock.monotonic() + self._limits.send_seconds > held_until:
-            pass; LeftAlone("it was held for too long")
+            return LeftAlone("it was held for too long")
         return await self._hand_over(letter, composed)
 
     async def _hand_over(self, letter: Letter, composed: Composed) -> Fate:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from webordinary.adapters.bounded import Bounded, BoundedReader
 from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.adapters.folder_mailer import FolderMailer
+from webordinary.adapters.images import PillowImages
 from webordinary.adapters.imap_mailbox import ImapAccount
 from webordinary.adapters.mail_checks.checks import OriginChecks
 from webordinary.adapters.mail_checks.live_resolver import LiveResolver
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.mail_reader import BoundedReader
 from webordinary.adapters.smtp_gateway import Listening
 from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.adapters.system_clock import SystemClock
@@ -43,7 +44,7 @@ class MailRoom:
     replies_to: str
     imap: ImapAccount | None
     imap_every_seconds: float
-    close: Callable[[], None]
+    close: Callable[[], Awaitable[None]]
 
 
 def open_mail_room(
@@ -57,12 +58,13 @@ def open_mail_room(
         mail = replace(mail, trust_loopback=trust_loopback)
     clock, key = SystemClock(), token_key(settings.home)
     checks = OriginChecks(_resolver(mail), clock)
-    reader = BoundedReader()
+    bounded = Bounded()
     reception = Reception(
         backend=backend,
         blobs=FolderBlobs(settings.home / BLOBS_FOLDER),
-        reader=reader,
+        reader=BoundedReader(bounded, (mail.address.rpartition("@")[2],)),
         checks=checks,
+        images=PillowImages(bounded),
         clock=clock,
         trust=Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback),
         quotas=mail.quotas,
@@ -73,9 +75,9 @@ def open_mail_room(
         backend.outbox, backend.mailbox, backend.ledger, mailer, clock, Letterhead(mail.address, key)
     )
 
-    def close() -> None:
-        reader.close()
+    async def close() -> None:
         checks.close()
+        await bounded.close()
 
     return MailRoom(
         listening=_listening(mail),

@@ -1,4 +1,4 @@
-"""Settings of mail, from the `[mail]` table of webordinary.toml and WEBORDINARY_MAIL_... in the environment."""
+"""Settings of mail: the `[mail]` table of webordinary.toml, and WEBORDINARY_MAIL_... in the environment."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def token_key(home: Path) -> bytes:
 def _read_key(path: Path) -> bytes:
     key = path.read_bytes().strip()
     if len(key) < KEY_BYTES:
-        raise BadInput(f"{path} holds no key; remove it and a new one is made (old reply addresses end with it)")
+        raise BadInput(f"{path} holds no key; remove it and a new one is made, for new reply addresses")
     return key
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from webordinary.core.errors import BadInput
 from webordinary.core.limits import Limits
+from webordinary.wiring import mail_settings
+from webordinary.wiring.mail_settings import MailSettings
 
 FILE_NAME = "webordinary.toml"
 PREFIX = "WEBORDINARY_"
@@ -38,6 +40,7 @@ class Settings:
     slots: int = 4
     handler: str | None = None  # None: whatever the command takes by default
     command: tuple[str, ...] = ()
+    mail: MailSettings = field(default_factory=MailSettings)
 
 
 def home_folder(flag: str | None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -51,33 +54,45 @@ def home_folder(flag: str | None, environment: Mapping[str, str] = os.environ) -
 
 def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings of a home folder. An unknown or senseless one is refused, never ignored."""
-    given = _from_file(home / FILE_NAME) | _from_environment(environment)
+    path = home / FILE_NAME
+    table = _table(path)
+    mail = _subtable(table, "mail", mail_settings.NAMES, path)
+    given = _from_file(path, table) | _from_environment(environment)
     limits = {name: value for name, value in given.items() if name in LIMIT_NAMES}
     others = {name: value for name, value in given.items() if name in _VALUES}
-    return Settings(home, Limits(**limits), **others)
+    return Settings(home, Limits(**limits), **others, mail=mail_settings.read_mail(mail, environment))
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _table(path: Path) -> dict[str, Any]:
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):  # the latter is for the store to refuse
         return {}
     except OSError as error:
         raise BadInput(f"{path} can't be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
-    limits = table.pop("limits", {})
-    if not isinstance(limits, dict):
-        raise BadInput(f"{path}: write limits as a table, [limits]")
-    _refuse_unknown(table, (*_VALUES, "limits"), f"{path} has")
-    _refuse_unknown(limits, LIMIT_NAMES, f"{path} has, in [limits],")
+
+
+def _subtable(table: dict[str, Any], name: str, known: Iterable[str], path: Path) -> dict[str, Any]:
+    values = table.pop(name, {})
+    if not isinstance(values, dict):
+        raise BadInput(f"{path}: write {name} as a table, [{name}]")
+    _refuse_unknown(values, known, f"{path} has, in [{name}],")
+    return values
+
+
+def _from_file(path: Path, table: dict[str, Any]) -> dict[str, Any]:
+    limits = _subtable(table, "limits", LIMIT_NAMES, path)
+    _refuse_unknown(table, (*_VALUES, "limits", "mail"), f"{path} has")
     return {name: _checked(name, value, f"{path}: {name}") for name, value in {**table, **limits}.items()}
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     known = {f"{PREFIX}{name.upper()}": name for name in (*_VALUES, *LIMIT_NAMES)}
     ours = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOREIGN_PREFIX)]
-    named = [name for name in ours if name not in _NOT_SETTINGS]
+    mail = {f"{mail_settings.PREFIX}{name.upper()}" for name in mail_settings.NAMES}
+    named = [name for name in ours if name not in _NOT_SETTINGS and name not in mail]
     _refuse_unknown(named, known, "the environment has", PREFIX)
     return {known[name]: _checked(known[name], _read(known[name], environment[name]), name) for name in named}
 

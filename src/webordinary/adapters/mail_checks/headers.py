@@ -19,6 +19,7 @@ FROM_BYTES_MAX = 4096
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LONE_BREAK = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 _FIELD = re.compile(rb"([!-9;-~]+):")
+_MBOX_LINE = re.compile(rb"From [^\s:]+ +[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d[ \w:+-]*\r?\n")
 
 _WORD = rb"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~.\[\]\x80-\xff-]"
 _QUOTED = rb'"(?:[^"\\]|\\.)*"'
@@ -67,7 +68,8 @@ class Message:
 
 def read_message(raw: bytes) -> Message:
     """Read the headers; raise `Ambiguous` for anything that some reader would have to repair."""
-    head, body = _cut(raw)
+    mbox = _MBOX_LINE.match(raw)
+    head, body = _cut(raw[mbox.end() :] if mbox else raw)
     if _CONTROL.search(head):
         raise Ambiguous("a NUL or another control character in the headers")
     fields: list[Field] = []

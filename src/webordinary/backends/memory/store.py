@@ -190,7 +190,10 @@ class MemoryStore:
             head = row.head
             if head and head.state is JobState.RUNNING and head.fence == claim.fence and head.interrupted:
                 interrupts.append(Interrupt(claim.lane, head.job.id, head.interrupted_by))
-        return Pulse(tuple(lost), tuple(interrupts), *self.pressure())
+        with_work = sum(
+            bool(row.open) for row in self.lanes.values() if row.worker == presence.worker and row.owned(now)
+        )
+        return Pulse(tuple(lost), tuple(interrupts), *self.pressure(), with_work)
 
     def pressure(self) -> tuple[int, float]:
         """Say how many lanes wait for an owner, and the longest wait in seconds."""

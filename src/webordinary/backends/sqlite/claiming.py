@@ -143,7 +143,16 @@ def keep(tx: Tx, limits: Limits, presence: Presence, claims: Sequence[Claim]) ->
         elif (interrupt := _interrupt(tx, claim)) is not None:
             interrupts.append(interrupt)
     waiting, oldest = pressure(tx)
-    return Pulse(tuple(lost), tuple(interrupts), waiting, oldest)
+    return Pulse(tuple(lost), tuple(interrupts), waiting, oldest, _lanes_with_work(tx, presence.worker))
+
+
+def _lanes_with_work(tx: Tx, worker: WorkerId) -> int:
+    row = tx.one(
+        "SELECT COUNT(*) FROM lanes WHERE worker = ? AND lease_until > ?"
+        f" AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})",
+        (worker, tx.now),
+    )
+    return int(row[0]) if row else 0
 
 
 def _show(tx: Tx, presence: Presence) -> None:

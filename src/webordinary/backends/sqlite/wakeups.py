@@ -10,14 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import logging
 import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from webordinary.backends.wakeups import Ear, LocalWakeups
+from webordinary.backends.wakeups import WORKER, Ear, LocalWakeups
 from webordinary.core.errors import BackendUnavailable
+
+log = logging.getLogger("webordinary.store")
 
 SOCKET_PATH_BYTES = 100  # what fits a socket address everywhere, with a little room
 SOCKET_NAME_BYTES = 40
@@ -34,7 +37,7 @@ class SocketWakeups:
         """Choose the folder; nothing is opened until somebody listens."""
         self._local = LocalWakeups()
         self._folder, self._name = _folder_for(store), name
-        self._ears: dict[str, socket.socket] = {}  # by kind of topic
+        self._ears: dict[str, socket.socket | None] = {}  # by kind of topic; None where none can be had
         self._mouth = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._peers: dict[str, list[str]] = {}  # by kind of topic
         self._folder_changed_ns = -1
@@ -74,28 +77,34 @@ class SocketWakeups:
         if self._look is not None:
             self._look.cancel()
         for kind, ears in self._ears.items():
-            if self._loop is not None and not self._loop.is_closed():
-                self._loop.remove_reader(ears)
-            ears.close()
-            self._path(kind).unlink(missing_ok=True)
+            if ears is not None:
+                if self._loop is not None and not self._loop.is_closed():
+                    self._loop.remove_reader(ears)
+                ears.close()
+                self._path(kind).unlink(missing_ok=True)
         self._ears.clear()
         self._mouth.close()
+        with contextlib.suppress(OSError):
+            self._folder.rmdir()  # the last one leaves nothing behind
 
     def _path(self, kind: str) -> Path:
         return self._folder / f"{self._name}.{kind}.sock"
 
     def _open(self, kind: str) -> None:
         self._loop = asyncio.get_running_loop()
+        if self._look is None:
+            self._look_again()
         ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             ears.bind(str(self._path(kind)))
         except OSError as error:
             ears.close()
-            raise BackendUnavailable(f"can't listen at {self._path(kind)}: {error.strerror}") from error
+            self._ears[kind] = None
+            log.warning("can't listen at %s (%s): looking once a second instead", self._path(kind), error)
+            return
         self._ears[kind] = ears
         self._loop.add_reader(ears, self._hear, ears)
-        if self._look is None:
-            self._look_again()
 
     def _hear(self, ears: socket.socket) -> None:
         heard: dict[str, None] = {}
@@ -111,7 +120,10 @@ class SocketWakeups:
         self._local.send(heard)
 
     def _look_again(self) -> None:
-        """Once a second, cheaply: has anybody committed something whose datagram we may have missed?"""
+        """Once a second, cheaply: has anybody committed something whose datagram we may have missed?
+
+        Beats are commits too. They must not make others beat, so workers are not nudged by this.
+        """
         assert self._loop is not None
         self._look = self._loop.call_later(MISSED_WAKEUP_SECONDS, self._look_again)
         if self._changes is None:
@@ -120,7 +132,7 @@ class SocketWakeups:
             seen = self._changes()
             if seen != self._changes_seen:
                 self._changes_seen = seen
-                self._local.wake_all()
+                self._local.wake_all(but=WORKER)
 
     def _others(self) -> dict[str, list[str]]:
         """Find the sockets of other processes, by kind; looked up again only when the folder has changed."""
