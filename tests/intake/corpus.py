@@ -12,7 +12,7 @@ NAMES = sorted(path.stem for path in CORPUS.glob("*.eml"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What a mail's .toml file says. `files` are as they came, `ready` as they are after their pictures were made anew."""
+    """What a mail's .toml file says. `files` are as they came; `ready` are the pictures made anew."""
 
     why: str
     from_: str = ""

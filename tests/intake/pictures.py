@@ -36,7 +36,7 @@ def jpeg() -> bytes:
 
 
 def sideways_jpeg_with_place() -> bytes:
-    """As a phone writes it: the pixels lie on their side, a note says so, another one says where it was taken."""
+    """As a phone writes it: the pixels lie on their side; notes say so, and where it was taken."""
     exif = Image.Exif()
     exif[ORIENTATION] = 6  # to be turned clockwise: the left edge is the top
     exif.get_ifd(GPS)[LATITUDE] = (52.0, 31.0, 12.0)

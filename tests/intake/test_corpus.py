@@ -1,4 +1,4 @@
-"""Real clients' mails, and what has to be understood of each. To add one: a .eml and a .toml in tests/corpus."""
+"""Real clients' mails, and what has to be understood of each. A new one is a .eml and a .toml in corpus/."""
 
 from __future__ import annotations
 

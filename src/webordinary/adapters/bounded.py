@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
+import os
 import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -29,6 +30,8 @@ ANSWER_BYTES = 256 * 1024 * 1024
 STARTING_SECONDS = 20.0  # for a new process to load what it runs, on a busy machine
 
 PLAIN_VALUES = ("webordinary.core.mail", "webordinary.ports.images")
+
+PASSED_ON = frozenset({"PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"})
 
 TOO_MUCH = "reading it takes too much time or memory"
 
@@ -81,7 +84,9 @@ class Bounded:
         except (OSError, EOFError) as error:
             raise OutOfBounds("its process died") from error
         finally:
-            if not worker.is_idle:  # asked and not answered, or retired: of no further use, whatever the reason
+            if (
+                not worker.is_idle
+            ):  # asked and not answered, or retired: of no further use, whatever the reason
                 await asyncio.shield(_gone(worker.killed()))
 
     async def close(self) -> None:
@@ -118,10 +123,10 @@ class _Worker:
         return answer
 
     async def _start(self) -> Process:
-        """A session of its own: a Ctrl-C reaches only us. It ends when its input does, so it never outlives us."""
-        command = (sys.executable, "-m", "webordinary.adapters.bounded_child", str(self._memory_bytes))
+        """A session of its own: a Ctrl-C reaches only us. It ends when its input does, so not after us."""
+        command = (sys.executable, "-P", "-m", "webordinary.adapters.bounded_child", str(self._memory_bytes))
         self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, start_new_session=True
+            *command, stdin=PIPE, stdout=PIPE, start_new_session=True, env=_harmless_environment()
         )
         return self._process
 
@@ -132,6 +137,11 @@ class _Worker:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         return process
+
+
+def _harmless_environment() -> dict[str, str]:
+    """What Python needs, and none of our secrets: what is read in there is hostile."""
+    return {name: value for name, value in os.environ.items() if name in PASSED_ON}
 
 
 async def _gone(process: Process | None) -> None:

@@ -1,4 +1,4 @@
-"""The process at the other end of `Bounded`: runs one pure function after the other and can be killed at any time.
+"""The process at the other end of `Bounded`: runs one pure function after the other, killable at any time.
 
 Requests come on standard input and answers go out on what was standard output: a length, then a pickle.
 """
@@ -37,7 +37,7 @@ def _next(requests: IO[bytes]) -> bytes | None:
 
 
 def _answer(answers: IO[bytes], request: bytes) -> None:
-    """Run one call. When its time is up the alarm ends this process, whatever it is doing in whatever library."""
+    """Run one call. When its time is up, the alarm ends this process in whatever library it is."""
     seconds, function, arguments = pickle.loads(request)  # noqa: S301 - written by our own parent
     signal.setitimer(signal.ITIMER_REAL, seconds)
     answer = _outcome(function, arguments)

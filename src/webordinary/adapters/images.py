@@ -1,7 +1,7 @@
 """Pictures made web-ready with Pillow, in a process that may be killed.
 
-Every picture is decoded and written anew: what is not picture (place, camera, thumbnails, hidden data after the
-end) is left behind, and no byte of the sender's file gets onto a site.
+Every picture is decoded and written anew: what is not picture (place, camera, thumbnails, hidden data after
+the end) is left behind, and no byte of the sender's file gets onto a site.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from webordinary.ports.images import NoImage, WebImage
 EDGE_PIXELS = 2400  # of the longer side; enough for a full-width photo on a large screen
 SMALLEST_PIXELS = 3  # below that it is no picture but a way to see who reads a mail
 JPEG_QUALITY = 85
+OPAQUE = 255
 FRAMES = 200  # of an animation
 FRAME_PIXELS = 40_000_000  # of all frames together
 ACCEPTED = ("JPEG", "PNG", "GIF", "WEBP", "HEIF", "AVIF", "TIFF", "BMP")
@@ -84,7 +85,9 @@ def _in_screen_colours(image: Image.Image) -> Image.Image:
     if profile and image.mode in {"RGB", "CMYK"}:
         try:
             source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            translated = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+            translated = ImageCms.profileToProfile(
+                image, source, ImageCms.createProfile("sRGB"), outputMode="RGB"
+            )
         except (ImageCms.PyCMSError, OSError):
             pass
         else:
@@ -101,7 +104,9 @@ def _smaller(image: Image.Image) -> Image.Image:
 
 def _written(image: Image.Image) -> WebImage:
     """PNG where something shows through or there are few colours, as in drawings; else JPEG."""
-    is_see_through = image.mode == "RGBA" and image.getextrema()[3][0] < 255  # type: ignore[index]
+    is_see_through = (
+        image.mode == "RGBA" and image.getchannel("A").histogram()[OPAQUE] < image.width * image.height
+    )
     bare = Image.new(image.mode, image.size)
     bare.paste(image)  # pixels only
     if is_see_through or _is_drawing(bare):

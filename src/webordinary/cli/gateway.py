@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import signal
 
@@ -55,17 +54,19 @@ async def _serve(room: MailRoom) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave.set)
-    async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
-        stack.push_async_callback(room.close)
-        gateway = SmtpGateway(room.listening, room.reception.receive)
+    gateway = SmtpGateway(room.listening, room.reception.receive)
+    try:
         port = await gateway.start()
         _say_hello(room.listening, port, room)
-        tasks.create_task(room.sender.run())
-        polling = tasks.create_task(_poll(room))
-        await leave.wait()
-        polling.cancel()
-        await gateway.stop()
-        room.sender.stop()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(room.sender.run())
+            polling = tasks.create_task(_poll(room))
+            await leave.wait()
+            polling.cancel()
+            await gateway.stop()
+            room.sender.stop()
+    finally:
+        await room.close()
 
 
 async def _poll(room: MailRoom) -> None:

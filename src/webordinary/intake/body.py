@@ -39,8 +39,9 @@ _LETTER = frozenset({"text/plain", "text/html", "text/markdown"})
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 _STUB_CHARACTERS = 600
 _STUB = re.compile(
-    r"(?:does(?: not|n't)|cannot|can't|unable to|not able to) (?:support|display|show|view|read)[^.\n]{0,60}html"
-    r"|html[- ](?:e-?mail|message|version|format|capable|f(?:ä|ae)hig)|view (?:it|this|the) [^.\n]{0,40}(?:browser|online)"
+    r"(?:does(?: not|n't)|can(?:not|'t)|unable to) (?:support|display|show|view|read)[^.\n]{0,60}html"
+    r"|html[- ](?:e-?mail|message|version|format|capable|f(?:ä|ae)hig)"
+    r"|view (?:it|this|the) [^.\n]{0,40}(?:browser|online)"
     r"|unterst(?:ü|ue)tzt kein(?:e|en)? html|html-(?:darstellung|ansicht|nachricht|format)"
     r"|ne (?:prend pas en charge|supporte pas)[^.\n]{0,40}html|version html|htmlメール|html形式",
     re.IGNORECASE,
@@ -80,22 +81,26 @@ class _Sorter:
             raise CannotRead(ONLY_A_PIECE)
         if part.kind in _MACHINERY:
             return
-        if part.kind == "multipart/alternative":
-            chosen = self._chosen(part.parts)
-            for child in part.parts:
-                self.visit(child, found, wants_text=wants_text and child is chosen)
-        elif part.kind == "multipart/related" and part.parts:
-            self.visit(part.parts[0], found, wants_text=wants_text)
-            found.files += [leaf for child in part.parts[1:] for leaf in _leaves(child)]
-        elif part.kind.startswith("message/") and part.parts:
-            self._forwarded(part, found, wants_text=wants_text)
-        elif part.parts:
-            for child in part.parts:
-                self.visit(child, found, wants_text=wants_text)
+        if part.parts:
+            self._container(part, found, wants_text=wants_text)
         elif not is_body(part):
             found.files.append(part)
         elif wants_text and self._text(part).strip():
             found.texts.append(self._text(part))
+
+    def _container(self, part: Part, found: Contents, *, wants_text: bool) -> None:
+        if part.kind == "multipart/alternative":
+            chosen = self._chosen(part.parts)
+            for child in part.parts:
+                self.visit(child, found, wants_text=wants_text and child is chosen)
+        elif part.kind == "multipart/related":
+            self.visit(part.parts[0], found, wants_text=wants_text)
+            found.files += [leaf for child in part.parts[1:] for leaf in _leaves(child)]
+        elif part.kind.startswith("message/"):
+            self._forwarded(part, found, wants_text=wants_text)
+        else:
+            for child in part.parts:
+                self.visit(child, found, wants_text=wants_text)
 
     def _forwarded(self, part: Part, found: Contents, *, wants_text: bool) -> None:
         """A mail inside the mail: its text is quoted material, its files are files like any other."""

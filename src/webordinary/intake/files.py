@@ -56,7 +56,7 @@ def _refusal(part: Part, found: int) -> str:
 
 
 async def web_ready(mail: ParsedMail, images: Images) -> ParsedMail:
-    """Make the pictures of a mail anew. For mail whose sender is known: nobody else's pictures are decoded."""
+    """Make the pictures of a mail anew. For mail of a known sender: nobody else's pictures are decoded."""
     files, skipped = [], list(mail.skipped)
     for file in mail.files:
         if not file.kind.startswith("image/"):

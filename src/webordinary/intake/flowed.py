@@ -1,4 +1,4 @@
-"""Text whose lines were wrapped by the sender's program (RFC 3676), with its paragraphs put together again."""
+"""Text whose lines were wrapped by the sender's program (RFC 3676), with its paragraphs whole again."""
 
 from __future__ import annotations
 

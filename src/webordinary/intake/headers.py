@@ -1,4 +1,4 @@
-"""The header block, read from the raw bytes: what every server on the way saw, not what a library makes of it."""
+"""The header block, read from the raw bytes: what every server saw, not what a library makes of it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def readable(value: bytes, most: int) -> str:
 
 
 def words_decoded(text: str) -> str:
-    """Decode encoded words. Neighbours in one charset are joined first: some programs cut inside a character."""
+    """Decode encoded words. Neighbours of one charset are joined first: some programs cut a character."""
     pieces: list[str] = []
     run, run_charset, end = b"", "", 0
     for word in _ENCODED_WORD.finditer(text):

@@ -9,24 +9,29 @@ from webordinary.intake.html_tokens import TOO_INTRICATE, Close, Open, Text, tok
 from webordinary.intake.limits import HTML_DEPTH
 from webordinary.intake.problems import CannotRead
 
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_SILENT = frozenset(
-    "script style title textarea xmp iframe noembed noframes template head select object svg math audio video".split()
+
+def _tags(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_VOID = _tags("area base br col embed hr img input link meta param source track wbr")
+_SILENT = _tags(
+    "script style title textarea xmp iframe noembed noframes template head select object svg math audio video"
 )
-_WITH_GAP = frozenset("p h1 h2 h3 h4 h5 h6 ul ol dl table blockquote pre hr center form".split())
-_BLOCKS = _WITH_GAP | frozenset(
-    "address article aside body caption dd details div dt fieldset figcaption figure footer header html li main nav "
-    "section summary tbody td tfoot th thead tr".split()
+_WITH_GAP = _tags("p h1 h2 h3 h4 h5 h6 ul ol dl table blockquote pre hr center form")
+_BLOCKS = _WITH_GAP | _tags(
+    "address article aside body caption dd details div dt fieldset figcaption figure footer header html li"
+    " main nav section summary tbody td tfoot th thead tr"
 )
 # Closing tags do not reach beyond these, and an opening tag ends what can't contain it.
-_WALLS = frozenset({"td", "th", "caption", "table", "html"})
-_ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "li": (frozenset({"li"}), frozenset({"ul", "ol", "table"})),
-    "td": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
-    "th": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
-    "tr": (frozenset({"tr"}), frozenset({"table"})),
-    "dt": (frozenset({"dt", "dd"}), frozenset({"dl", "table"})),
-    "dd": (frozenset({"dt", "dd"}), frozenset({"dl", "table"})),
+_WALLS = _tags("td th caption table html")
+_ENDS = {
+    "li": (_tags("li"), _tags("ul ol table")),
+    "td": (_tags("td th"), _tags("tr table")),
+    "th": (_tags("td th"), _tags("tr table")),
+    "tr": (_tags("tr"), _tags("table")),
+    "dt": (_tags("dt dd"), _tags("dl table")),
+    "dd": (_tags("dt dd"), _tags("dl table")),
 }
 _SIGNATURES = ("gmail_signature", "moz-signature", "ms-outlook-mobile-signature")
 LINK_CHARACTERS = 300
@@ -149,7 +154,7 @@ class _Page:
         self._lines.quotes = self._open[-1].quotes
 
     def _end_what_cannot_contain(self, tag: str) -> None:
-        ended, stops = _ENDS.get(tag, (frozenset({"p"}), _WALLS))
+        ended, stops = _ENDS.get(tag, (_tags("p"), _WALLS))
         for at in range(len(self._open) - 1, 0, -1):
             if self._open[at].tag in ended:
                 self._pop_to(at)
@@ -191,7 +196,11 @@ class _Lines:
         self.quotes = 0
         self._done: list[str] = []
         self._wants_gap = False
-        self._begin_line()
+        self._line: list[str] = []
+        self._is_blank = True
+        self._is_held = False  # open for a space that does not break: how programs write an empty line
+        self._space = ""  # to be written before the next word, unless the line ends
+        self._link_from = 0
 
     def joined(self) -> str:
         return "\n".join(self._done).strip("\n")

@@ -1,7 +1,7 @@
 """What hides text: the few rules of style sheets by which a person sees less than a program reads.
 
-Not a browser: inline styles, and rules of a style sheet for a tag, a class or an id. Where it is not sure that
-text is hidden by its colour, the text is shown; everything else that can hide text hides all inside it.
+Not a browser: inline styles, and rules of a style sheet for a tag, a class or an id. Where it is not sure
+that text is hidden by its colour, the text is shown; everything else that hides text hides all inside it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))\s*([a-z%]*)", re.IGNORECASE)
 _RGB = re.compile(r"rgba?\(([^)]{1,60})\)")
 _HEX = re.compile(r"#([0-9a-f]{8}|[0-9a-f]{6}|[0-9a-f]{3,4})\b")
-_WORD = re.compile(r"[a-z]+")
 _NAMED: dict[str, Colour] = {
     "white": (255, 255, 255),
     "black": (0, 0, 0),
@@ -49,8 +48,9 @@ _NAMED: dict[str, Colour] = {
 }
 WHITE, BLACK = _NAMED["white"], _NAMED["black"]
 CLEAR: Colour = _NAMED.setdefault("transparent", (-1, -1, -1))
-_NO_COLOURS = frozenset(
-    "none inherit initial unset currentcolor repeat no x y scroll fixed top left right bottom center px".split()
+_WORD = re.compile(r"[a-z]+")
+_NO_COLOUR = re.compile(
+    r"none|inherit|initial|unset|currentcolor|repeat|no|x|y|px|scroll|fixed|top|left|right|bottom|center"
 )
 _PIXELS_EACH = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "vw": 10.0, "vh": 8.0}
 _EDGES = ("left", "top", "right", "bottom")
@@ -100,7 +100,7 @@ class Look:
             ground = _ground(value, ground)
         if "background" in attributes or "background-image" in style:
             ground = None
-        return Look(False, is_unseen, is_tiny, colour, ground)
+        return Look(is_unseen=is_unseen, is_tiny=is_tiny, colour=colour, ground=ground)
 
 
 class StyleSheet:
@@ -163,10 +163,8 @@ def _unescaped(escape: re.Match[str]) -> str:
 def _without_comments(text: str) -> str:
     if "/*" not in text:
         return text
-    kept = [text.partition("/*")[0]]
-    for comment in text.split("/*")[1:]:
-        kept.append(comment.partition("*/")[2])
-    return "".join(kept)
+    before, *comments = text.split("/*")
+    return before + "".join(comment.partition("*/")[2] for comment in comments)
 
 
 # --- what hides -------------------------------------------------------------------------------------------
@@ -239,7 +237,7 @@ def _colour(value: str, inherited: Colour | None) -> Colour | None:
         return _from_hex(written[1])
     if written := _RGB.search(value):
         return _from_numbers([float(number[1][:12]) for number in _NUMBER.finditer(written[1])])
-    words = [word for word in _WORD.findall(value) if word not in _NO_COLOURS]
+    words = [word for word in _WORD.findall(value) if not _NO_COLOUR.fullmatch(word)]
     if not words:
         return inherited
     return next((_NAMED[word] for word in words if word in _NAMED), None)

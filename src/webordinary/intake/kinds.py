@@ -122,7 +122,7 @@ def kind_of(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
 
 
 def _of_zip(content: bytes) -> Kind:
-    """Office documents are archives too; their parts have names that no other archive has. Nothing is unpacked."""
+    """Office documents are archives too; their parts have names that others do not. Nothing is unpacked."""
     if b"vbaProject.bin" in content:
         return _refused(WITH_MACROS)
     if b"[Content_Types].xml" in content:

@@ -1,4 +1,4 @@
-"""How much a mail may be. Every limit has its unit in its name; what goes over one is refused, never cut silently."""
+"""How much a mail may be. Units are in the names; what goes over a limit is refused, or cut visibly."""
 
 from __future__ import annotations
 

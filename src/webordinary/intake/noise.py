@@ -27,11 +27,12 @@ _RESPONDERS = frozenset(
 )
 _SUPPRESSING = frozenset({"all", "oof", "autoreply"})
 _AWAY = re.compile(
-    r"(?:(?:automatic|auto|automated)[- ]?repl|auto(?:matic)?[- ]?response|out of (?:the )?office|on vacation|away from"
-    r"|abwesenheit|automatische antwort|abwesend|ich bin .{0,30}nicht (?:da|im büro)|réponse automatique|absence du bureau"
-    r"|absent\b|respuesta autom|fuera de (?:la )?oficina|risposta automatica|fuori ufficio|automatisch antwoord"
-    r"|afwezig|resposta autom|autosvar|frånvar|自動応答|自動返信|不在通知|自动回复|undeliverable|delivery (?:status|failure)"
-    r"|mail delivery failed|unzustellbar|returned mail|failure notice)",
+    r"(?:automatic|auto|automated)[- ]?repl|auto(?:matic)?[- ]?response|out of (?:the )?office|on vacation"
+    r"|away from|abwesenheit|automatische antwort|abwesend|ich bin .{0,30}nicht (?:da|im büro)"
+    r"|réponse automatique|absence du bureau|absent\b|respuesta autom|fuera de (?:la )?oficina"
+    r"|risposta automatica|fuori ufficio|automatisch antwoord|afwezig|resposta autom|autosvar|frånvar"
+    r"|自動応答|自動返信|不在通知|自动回复|undeliverable|delivery (?:status|failure)|mail delivery failed"
+    r"|unzustellbar|returned mail|failure notice",
     re.IGNORECASE,
 )
 _AWAY_SIGNS = frozenset(

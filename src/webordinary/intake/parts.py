@@ -95,7 +95,11 @@ def _count(pattern: re.Pattern[bytes], raw: bytes, most: int) -> int:
 def read_parts(raw: bytes) -> Part:
     """Parse a mail of checked size into its tree of parts."""
     counter = _Counter()
-    parser = BytesParser(lambda policy: _Careful(policy, counter), policy=_SHORT_FIELDS)  # type: ignore[arg-type]
+
+    def new_part(policy: Any) -> _Careful:  # noqa: ANN401 - the library's own type is private
+        return _Careful(policy, counter)
+
+    parser: BytesParser[Any] = BytesParser(new_part, policy=_SHORT_FIELDS)  # type: ignore[arg-type]
     return _plain(parser.parsebytes(raw))
 
 
@@ -171,7 +175,7 @@ class _Careful(EmailMessage):
         """The decoded content of a part that is no container."""
         encoding = self.asked_text("content-transfer-encoding").lower()
         del self["content-transfer-encoding"]  # the library's own decoding gives up where ours goes on
-        content = _or_else(b"", lambda: self.get_payload(decode=True))
+        content: Any = _or_else(b"", lambda: self.get_payload(decode=True))
         if not isinstance(content, bytes):
             return b""
         if encoding == "base64":

@@ -9,7 +9,7 @@ from webordinary.intake.phrases import (
     DEVICE,
     RULE,
     SENT_FROM,
-    SENT_FROM_JAPANESE,
+    SENT_FROM_EAST,
     SMALL_PRINT,
 )
 
@@ -63,4 +63,4 @@ def _is_advertisement(line: str) -> bool:
     if len(text) > LINE_CHARACTERS:
         return False
     is_sent_from = SENT_FROM.match(text) is not None and DEVICE.search(text) is not None
-    return is_sent_from or SENT_FROM_JAPANESE.match(text) is not None
+    return is_sent_from or SENT_FROM_EAST.match(text) is not None

@@ -14,15 +14,17 @@ from functools import lru_cache
 
 from webordinary.intake.limits import QUOTED_CHARACTERS
 from webordinary.intake.phrases import (
+    ATTRIBUTION_ENDS,
+    ATTRIBUTION_OF_ANY_LANGUAGE,
     ATTRIBUTIONS,
     CLOCK_TIME,
-    DATED_ATTRIBUTION,
     FORWARD_BEGINS,
     FORWARD_SUBJECT,
     FORWARDED,
     LABEL,
     LABELS,
     ORIGINAL,
+    QUOTE_MARKS,
     REPLY_SUBJECT,
     RULE,
     RULE_AROUND,
@@ -126,13 +128,17 @@ class _Reading:
 
     def _take_rest(self, at: int, how: Manner) -> None:
         """Everything from here on is the earlier mail; in an answer that is history."""
+        while at and (not self.lines[at - 1].strip() or _has_rule(self.lines[at - 1])):
+            at -= 1  # a mark in a language that we do not know
+            if self.own[-1]:
+                self.own[-1].pop()
         if how is Manner.REPLY:
             self.history += self.lines[at:]
         else:
             self.forwarded += self.lines[at:]
 
     def _take_quote(self, line: str) -> None:
-        """A line that somebody else wrote. What introduces it, right before, is no word of this person's either."""
+        """A line that somebody else wrote. What introduces it, right before, is not this person's either."""
         if self.own[-1]:
             self.history += _taken_introduction(self.own[-1])
             self.own.append([])
@@ -152,11 +158,11 @@ class _Reading:
 
 
 def _is_quoted(line: str) -> bool:
-    return line.lstrip().startswith((">", "＞"))
+    return line.lstrip().startswith(QUOTE_MARKS)
 
 
 def _unquoted(line: str) -> str:
-    return line.lstrip(" >＞")
+    return line.lstrip("".join((" ", *QUOTE_MARKS)))
 
 
 def _taken_introduction(chunk: list[str]) -> list[str]:
@@ -178,9 +184,9 @@ def _taken_introduction(chunk: list[str]) -> list[str]:
 
 def _introduces(text: str) -> bool:
     lowered = text.lower()
-    if not lowered.endswith((":", "：")) or len(lowered) > ATTRIBUTION_CHARACTERS:
+    if not lowered.endswith(ATTRIBUTION_ENDS) or len(lowered) > ATTRIBUTION_CHARACTERS:
         return False
-    has_verb = any(verb.strip(" :：") in lowered for _, verbs in ATTRIBUTIONS for verb in verbs)
+    has_verb = any(verb in lowered for _, verbs in ATTRIBUTIONS for verb in verbs)
     return has_verb or ("@" in lowered and CLOCK_TIME.search(lowered) is not None)
 
 
@@ -189,29 +195,22 @@ def _introduces(text: str) -> bool:
 
 def attribution(lines: Sequence[str], at: int) -> int:
     """How many lines from here say who wrote what follows, and when; 0 if they do not."""
-    first = lines[at].strip().lower()
-    if not first or first.startswith(">") or not _may_begin(first):
-        return 0
     text = ""
     for length, line in enumerate(lines[at : at + ATTRIBUTION_LINES], start=1):
-        if not line.strip():
+        if not line.strip() or _is_quoted(line):
             return 0
         text = f"{text} {line.strip()}".strip()
         if len(text) > ATTRIBUTION_CHARACTERS:
             return 0
-        if text.endswith((":", "：")):
+        if text.endswith(ATTRIBUTION_ENDS):
             return length if is_attribution(text) else 0
     return 0
 
 
-def _may_begin(line: str) -> bool:
-    return any(line.startswith(start) for starts, _ in ATTRIBUTIONS for start in starts)
-
-
 def is_attribution(text: str) -> bool:
     """Say who and when: an address or a time of day, beside the verb of one language."""
-    lowered = text.lower()
-    if DATED_ATTRIBUTION.fullmatch(lowered):
+    lowered = text.lower().strip("- ")
+    if ATTRIBUTION_OF_ANY_LANGUAGE.fullmatch(lowered):
         return True
     if "@" not in lowered and CLOCK_TIME.search(lowered) is None:
         return False

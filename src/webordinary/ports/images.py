@@ -28,5 +28,5 @@ class Images(Protocol):
     """Makes pictures web-ready."""
 
     async def web_ready(self, content: bytes) -> WebImage | NoImage:
-        """Make a picture anew: turned upright, made smaller if it is large, place and camera data left out."""
+        """Make a picture anew: upright, made smaller if it is large, without data of place and camera."""
         ...

@@ -25,6 +25,7 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.mailer import Mailer
 from webordinary.ports.resolver import Resolver
 from webordinary.reply.compose import Letterhead
+from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
 from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url, token_key
 from webordinary.wiring.settings import Settings
@@ -72,7 +73,13 @@ def open_mail_room(
     )
     mailer, replies_to = _mailer(mail, settings.home)
     office = Office(
-        backend.outbox, backend.mailbox, backend.ledger, mailer, clock, Letterhead(mail.address, key)
+        outbox=backend.outbox,
+        mailbox=backend.mailbox,
+        ledger=backend.ledger,
+        mailer=mailer,
+        clock=clock,
+        letterhead=Letterhead(mail.address, key),
+        limits=SendingLimits(hold_seconds=3 * mail.send_seconds, send_seconds=mail.send_seconds),
     )
 
     async def close() -> None:

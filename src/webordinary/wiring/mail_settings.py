@@ -35,6 +35,7 @@ class MailSettings:
     relay: str = ""  # smtp://user:password@host:port, smtps://...; "" writes replies into the outbox folder
     imap: str = ""  # imaps://user:password@host/INBOX; "" polls no mailbox
     imap_every_seconds: float = 30.0
+    send_seconds: float = 60.0  # to hand a reply over; after a crash its letter waits three times that
     quotas: QuotaLimits = field(default_factory=QuotaLimits)
 
 

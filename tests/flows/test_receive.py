@@ -1,0 +1,314 @@
+"""A mail on its way in: who may, which lane, which conversation, and what is answered at once.
+
+On real stores, with the real reader; the origin checks ask nobody, and mail from this machine is believed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.world import LIMITS, ManualClock
+from webordinary.adapters.folder_blobs import FolderBlobs
+from webordinary.adapters.mail_checks.checks import OfflineChecks
+from webordinary.backends.memory.open import open_memory
+from webordinary.backends.sqlite.open import open_sqlite
+from webordinary.core.claim import WorkerId
+from webordinary.core.job import Arrival, Intent
+from webordinary.core.lane import Lane
+from webordinary.core.mail import (
+    Envelope,
+    LetterKind,
+    MailRecord,
+    MailState,
+    ParsedMail,
+    SessionId,
+    UnreadableMail,
+)
+from webordinary.core.session_token import session_address
+from webordinary.core.site import Member, Project
+from webordinary.dispatch.quota import QuotaLimits
+from webordinary.flows.receive import CONFIRMATION, Reception
+from webordinary.intake.authenticate import Trust
+from webordinary.intake.read import read
+from webordinary.ports.backend import Backend
+from webordinary.ports.images import NoImage, WebImage
+
+KEY = b"k" * 32
+ADDRESS = "edit@webordinary.example"
+HERE = Envelope(peer="127.0.0.1", helo="here", mail_from="someone@example.com", recipients=(ADDRESS,))
+ELSEWHERE = replace(HERE, peer="192.0.2.7")
+SCOTT, MARY = "scott@example.com", "mary@example.com"
+
+
+class Reader:
+    """Reads in this process: the bounds have tests of their own."""
+
+    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
+        return read(raw, ("webordinary.example",))
+
+
+class NoPictures:
+    """No picture comes up in these tests."""
+
+    async def web_ready(self, content: bytes) -> WebImage | NoImage:
+        return NoImage(f"{len(content)} bytes are no picture")
+
+
+class Door:
+    """A reception with two projects behind it."""
+
+    def __init__(self, backend: Backend, folder: Path, clock: ManualClock) -> None:
+        self.backend, self.clock = backend, clock
+        self.reception = Reception(
+            backend=backend,
+            blobs=FolderBlobs(folder),
+            reader=Reader(),
+            checks=OfflineChecks(),
+            images=NoPictures(),
+            clock=clock,
+            trust=Trust(loopback=True),
+            quotas=QuotaLimits(),
+            token_key=KEY,
+        )
+
+    async def onboard(self, lane: str, address: str, arrival: Arrival = Arrival.INTERRUPT) -> None:
+        member = Member(Lane.parse(lane), address)
+        await self.backend.directory.add_project(Project(member.lane.project, arrival))
+        await self.backend.directory.add_member(member)
+
+    async def mail(
+        self,
+        text: str,
+        *,
+        sender: str = SCOTT,
+        number: str = "1",
+        subject: str = "Site",
+        answers: str = "",
+        envelope: Envelope = HERE,
+        extra: str = "",
+    ) -> MailRecord:
+        threaded = f"In-Reply-To: {answers}\r\nReferences: {answers}\r\n" if answers else ""
+        raw = (
+            f"From: {sender}\r\nTo: {ADDRESS}\r\nSubject: {subject}\r\nMessage-ID: <{number}@example.com>\r\n"
+            f"{threaded}{extra}\r\n{text}\r\n"
+        )
+        return await self.reception.receive(raw.encode(), envelope)
+
+    async def letters(self) -> list[tuple[str, LetterKind]]:
+        return [(letter.about, letter.kind) for letter, _ in await self.backend.outbox.letters(limit=50)]
+
+    async def jobs(self) -> list[tuple[str, str]]:
+        listed = await self.backend.ledger.jobs(limit=50)
+        return [(str(job.lane), job.instruction) for job in reversed(listed)]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
+    clock = ManualClock()
+    is_memory = request.param == "memory"
+    backend = open_memory(clock, LIMITS) if is_memory else open_sqlite(tmp_path / "home", clock, LIMITS)
+    yield Door(backend, tmp_path / "blobs", clock)
+    backend.close()
+
+
+async def test_a_members_mail_becomes_a_job_in_their_lane(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("Change the title to Spring Sale")
+    assert (record.state, record.lane) == (MailState.ACCEPTED, Lane("amelia", "scott"))
+    assert await door.jobs() == [("amelia/scott", "Change the title to Spring Sale")]
+    assert await door.letters() == [(record.job, LetterKind.ACCEPTED)]
+
+
+async def test_the_same_mail_delivered_again_is_one_job_and_one_letter(door: Door) -> None:
+    """A sender's server that saw no answer sends again; the second copy took another way."""
+    await door.onboard("amelia/scott", SCOTT)
+    first = await door.mail("Change the title")
+    again = await door.mail("Change the title", extra="Received: from elsewhere\r\n")
+    assert again.job == first.job
+    assert len(await door.jobs()) == len(await door.letters()) == 1
+
+
+async def test_a_stranger_is_refused_politely(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("Change the title", sender="eve@example.org")
+    assert record.state is MailState.REFUSED
+    assert await door.jobs() == []
+    assert await door.letters() == [(record.id, LetterKind.REFUSED)]
+
+
+async def test_a_reply_goes_on_with_its_conversation_and_a_new_mail_begins_another(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    first = await door.mail("Change the title")
+    reply = await door.mail("And the colour", number="2", answers="<1@example.com>")
+    new = await door.mail("Something else", number="3")
+    assert reply.session == first.session
+    assert new.session not in (None, first.session)
+
+
+async def test_a_thread_never_authenticates(door: Door) -> None:
+    """A stranger who was in Cc can answer in the thread, and that is all they can do."""
+    await door.onboard("amelia/scott", SCOTT)
+    await door.onboard("bakery/eve", "eve@example.org")
+    await door.mail("Change the title")
+    record = await door.mail("Delete it all", sender="eve@example.org", number="2", answers="<1@example.com>")
+    assert record.state is MailState.REFUSED
+    assert await door.jobs() == [("amelia/scott", "Change the title")]
+
+
+async def test_a_stolen_session_address_never_authenticates(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    first = await door.mail("Change the title")
+    assert first.session is not None
+    stolen = replace(HERE, recipients=(session_address(first.session, KEY, ADDRESS),))
+    record = await door.mail("Delete it all", sender="eve@example.org", number="2", envelope=stolen)
+    assert record.state is MailState.REFUSED
+
+
+async def test_a_session_address_finds_the_conversation_before_the_thread_does(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    first = await door.mail("Change the title")
+    await door.mail("Another thing", number="2")
+    assert first.session is not None
+    token = replace(HERE, recipients=(session_address(first.session, KEY, ADDRESS),))
+    record = await door.mail("And the colour", number="3", answers="<2@example.com>", envelope=token)
+    assert record.session == first.session
+
+
+async def test_a_colleague_may_answer_in_a_thread_of_the_same_project(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    await door.onboard("amelia/mary", MARY)
+    first = await door.mail("Change the title")
+    record = await door.mail("Make it blue", sender=MARY, number="2", answers="<1@example.com>")
+    assert (record.lane, record.session) == (first.lane, first.session)
+
+
+async def test_who_has_several_projects_is_asked_and_can_answer(door: Door) -> None:
+    """The first mail is carried out once its sender says where; nobody has to write it again."""
+    await door.onboard("amelia/scott", SCOTT)
+    await door.onboard("bakery/scott", SCOTT)
+    asked = await door.mail("Change the title")
+    assert asked.state is MailState.ANSWERED
+    assert await door.letters() == [(asked.id, LetterKind.ASKED)]
+    await door.mail("hm?", number="2", answers="<1@example.com>")
+    assert await door.jobs() == []
+    answer = await door.mail("The bakery, please.", number="3", answers="<1@example.com>")
+    assert answer.state is MailState.ANSWERED
+    assert await door.jobs() == [("bakery/scott", "Change the title")]
+
+
+async def test_a_mail_that_is_not_shown_to_be_true_waits_for_the_operator(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("Change the title", envelope=ELSEWHERE)
+    assert record.state is MailState.QUARANTINED
+    assert record.reason
+    assert await door.jobs() == []
+    assert await door.backend.mailbox.mails(limit=5, state=MailState.QUARANTINED) == [record]
+
+
+async def test_a_doubted_member_is_asked_at_the_address_on_file_and_can_confirm(door: Door) -> None:
+    """Weak authentication gets a question instead of silence; only who reads that mailbox can answer it."""
+    await door.onboard("amelia/scott", SCOTT)
+    doubted = await door.mail("Change the title", envelope=ELSEWHERE)
+    assert await door.letters() == [(doubted.id, LetterKind.CONFIRM)]
+    token = session_address(SessionId(f"{CONFIRMATION}{doubted.id}"), KEY, ADDRESS)
+    confirming = replace(ELSEWHERE, recipients=(token,))
+    stolen = await door.mail("yes", sender="eve@example.org", number="2", envelope=confirming)
+    assert stolen.state is MailState.QUARANTINED
+    assert await door.jobs() == []
+    await door.mail("yes", number="3", envelope=confirming)
+    assert await door.jobs() == [("amelia/scott", "Change the title")]
+
+
+async def test_a_forged_copy_never_takes_the_place_of_the_real_mail(door: Door) -> None:
+    """Somebody who knows a Message-ID sends their own mail under it first."""
+    await door.onboard("amelia/scott", SCOTT)
+    forged = await door.mail("Delete it all", envelope=ELSEWHERE)
+    assert forged.state is MailState.QUARANTINED
+    real = await door.mail("Change the title")
+    assert (real.id, real.state) == (forged.id, MailState.ACCEPTED)
+    assert await door.jobs() == [("amelia/scott", "Change the title")]
+
+
+@pytest.mark.parametrize(
+    "extra", ["Auto-Submitted: auto-replied\r\n", "Precedence: bulk\r\n", "List-Id: <news.example.com>\r\n"]
+)
+async def test_automatic_mail_is_kept_and_never_answered(door: Door, extra: str) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("I am on holiday", extra=extra)
+    assert record.state is MailState.IGNORED
+    assert await door.jobs() == await door.letters() == []
+
+
+async def test_a_bounce_is_never_answered(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("It could not be delivered", envelope=replace(HERE, mail_from=""))
+    assert record.state is MailState.IGNORED
+
+
+@pytest.mark.parametrize(
+    ("text", "intent"), [("Undo", "undo"), ("please publish it!", "publish"), ("redo", "redo")]
+)
+async def test_a_few_words_are_commands_that_need_no_model(door: Door, text: str, intent: str) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    await door.mail(text)
+    claimed = await door.backend.broker.claim(WorkerId("w"), room=1, wait=0)
+    delivery = await door.backend.broker.next_job(claimed.claims[0], wait=0)
+    assert delivery is not None
+    assert delivery.job.intent is Intent(intent)
+
+
+async def test_stop_stops_the_running_job_at_once_and_says_so(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    first = await door.mail("Rebuild everything")
+    claimed = await door.backend.broker.claim(WorkerId("w"), room=1, wait=0)
+    await door.backend.broker.next_job(claimed.claims[0], wait=0)
+    record = await door.mail("Stop!", number="2", answers="<1@example.com>")
+    assert record.job is None
+    assert first.job is not None
+    assert (await door.backend.ledger.job(first.job)).interrupted
+    assert (record.id, LetterKind.STOPPED) in await door.letters()
+
+
+@pytest.mark.parametrize("word", ["help", "status"])
+async def test_help_and_status_are_answered_without_a_worker(door: Door, word: str) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail(word)
+    assert await door.letters() == [(record.id, LetterKind(word))]
+    assert await door.jobs() == []
+
+
+async def test_the_project_and_the_mail_itself_choose_the_arrival_policy(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT, Arrival.QUEUE)
+    await door.mail("one")
+    await door.mail("two", number="2", subject="[replace-pending] instead")
+    arrivals = [job.arrival for job in reversed(await door.backend.ledger.jobs(limit=5))]
+    assert arrivals == ["queue", "replace-pending"]
+
+
+async def test_too_much_mail_is_turned_away_with_one_letter_a_window(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    door.reception = replace(door.reception, quotas=QuotaLimits(sender_burst=2, sender_per_hour=1))
+    records = [await door.mail("again", number=str(number)) for number in range(6)]
+    assert [record.state for record in records].count(MailState.REFUSED) == 4
+    assert [kind for _, kind in await door.letters()].count(LetterKind.OVER_QUOTA) == 1
+
+
+async def test_an_empty_mail_is_answered_with_a_plain_sentence(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("", subject="")
+    assert record.state is MailState.UNREADABLE
+    assert await door.letters() == [(record.id, LetterKind.UNREADABLE)]
+
+
+async def test_a_mail_with_only_a_subject_means_its_subject(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    await door.mail("", subject="Change the title to Spring Sale")
+    assert await door.jobs() == [("amelia/scott", "Change the title to Spring Sale")]
+
+
+async def test_garbage_is_kept_for_the_operator(door: Door) -> None:
+    record = await door.reception.receive(b"\x00\xff\xfe" * 500, HERE)
+    assert record.state is MailState.QUARANTINED
+    assert await door.letters() == []
