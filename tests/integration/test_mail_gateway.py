@@ -32,8 +32,9 @@ class Mailroom(Home):
     def gateway(self, *words: str) -> Iterator[subprocess.Popen[str]]:
         with self.started("gateway", "--smtp-port", "0", "--json", *words) as process:
             assert process.stderr is not None
-            hello = json.loads(process.stderr.readline())
-            self.port = int(str(hello["message"]).rpartition(":")[2])
+            hello = process.stderr.readline()
+            assert hello.startswith("{"), hello + process.stderr.read()
+            self.port = int(str(json.loads(hello)["message"]).rpartition(":")[2])
             yield process
 
     def send(self, message: EmailMessage, *recipients: str) -> dict[str, tuple[int, bytes]]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import signal
 import subprocess
 import sys
 from collections import Counter
@@ -67,7 +66,9 @@ async def drill(folder: Path, mailer: str, rng: random.Random) -> tuple[Drill, l
                     await asyncio.sleep(0.002)  # somebody gets to work ...
                 await asyncio.sleep(rng.uniform(0, 0.08))  # ... and is struck down in the middle of it
                 if kills < KILLS:
-                    rng.choice(running).send_signal(signal.SIGKILL)
+                    victim = rng.choice(running)
+                    victim.kill()
+                    victim.wait()  # else the next round may count it as running, and nobody replaces it
                     kills += 1
         taken = [letter.attempts for letter, _ in await ports.outbox.letters(limit=LETTERS)]
     finally:

@@ -254,11 +254,9 @@ class _Lines:
         self._begin_line()
 
     def _begin_line(self) -> None:
-        self._line: list[str] = []
-        self._is_blank = True
-        self._is_held = False  # open for a space that does not break: how programs write an empty line
-        self._space = ""  # to be written before the next word, unless the line ends
-        self._link_from = 0
+        self._line = []
+        self._is_blank, self._is_held = True, False
+        self._space, self._link_from = "", 0
 
     def gap(self) -> None:
         """Leave a line empty before the next text."""

@@ -33,6 +33,7 @@ from webordinary.intake.limits import (
 )
 from webordinary.intake.problems import CannotRead
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 TOO_LARGE = f"it is larger than {MAIL_BYTES // MEGABYTE} MB"
@@ -175,7 +176,7 @@ class _Careful(EmailMessage):
         """The decoded content of a part that is no container."""
         encoding = self.asked_text("content-transfer-encoding").lower()
         del self["content-transfer-encoding"]  # the library's own decoding gives up where ours goes on
-        content: Any = _or_else(b"", lambda: self.get_payload(decode=True))
+        content: object = _or_else(None, lambda: self.get_payload(decode=True))
         if not isinstance(content, bytes):
             return b""
         if encoding == "base64":
@@ -183,7 +184,7 @@ class _Careful(EmailMessage):
         return quopri.decodestring(content) if encoding == "quoted-printable" else content
 
 
-def _or_else(fallback: T, ask: Callable[[], T]) -> T:
+def _or_else(fallback: T, ask: Callable[[], S]) -> S | T:
     """Ask the library something; take the fallback if it stumbles."""
     try:
         return ask()

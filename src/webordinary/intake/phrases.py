@@ -31,8 +31,8 @@ ATTRIBUTIONS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("",), ("写道:", "写道：", "寫道:", "寫道：", "のメール:", "のメール：")),
     (("",), ("書きました:", "書きました：")),
 )
-# In any language: a year or a time, an address in angle brackets, at most three words, a colon. So writes Gmail
-# in Japanese, Russian, Finnish or Hungarian; a person hardly ever does.
+# In any language: a year or a time, an address in angle brackets, at most three words, a colon. So writes
+# Gmail in Japanese, Russian, Finnish or Hungarian; a person hardly ever does.
 ATTRIBUTION_OF_ANY_LANGUAGE = re.compile(
     r"(?=.{0,400}(?:\b20\d\d|\d{1,2}[:.]\d\d))"
     r".{0,400}<[^<>\s]+@[^<>\s]+>(?:\s?[^\s<>:：]{1,20}){0,3}\s?[:：]"
@@ -49,8 +49,8 @@ LABELS: dict[str, frozenset[str]] = {
         "差出人, 送信者, 发件人, 寄件者, 보낸사람"
     ),
     "date": _listed(
-        "sent, date, date sent, gesendet, gesendet am, datum, envoyé, envoyé le, enviado, enviado el, enviada em,"
-        "fecha, inviato, data, verzonden, skickat, sendt, dato, wysłano, дата, отправлено, lähetetty,"
+        "sent, date, date sent, gesendet, gesendet am, datum, envoyé, envoyé le, enviado, enviado el,"
+        "enviada em, fecha, inviato, data, verzonden, skickat, sendt, dato, wysłano, дата, отправлено, lähetetty,"
         "送信日時, 日時, 日付, 发送时间, 日期, 寄件日期"
     ),
     "to": _listed(
@@ -119,7 +119,7 @@ SENT_FROM_EAST = re.compile(
 CLOSING_LINES = 4  # such a line stands among the last ones
 
 SMALL_PRINT = re.compile(
-    r"confidentiality (?:notice|note)|disclaimer\b|legal notice|important notice[:.]|notice of confidentiality"
+    r"confidentiality (?:notice|note)|disclaimer\b|legal notice|important notice[:.]"
     r"|(?:this|the information (?:contained )?in this) (?:e-?mail|message|communication)[^.]{0,80}"
     r"(?:confidential|privileged|intended|solely)|the contents? of this (?:e-?mail|message)"
     r"|if you (?:are not|have received) th(?:e intended|is (?:e-?mail|message))"
