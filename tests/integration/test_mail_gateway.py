@@ -105,16 +105,15 @@ def test_without_proof_a_mail_is_kept_and_carried_out_for_nobody(mailroom: Mailr
 
 
 def test_unknown_mailboxes_are_refused_at_once_and_ours_announces_its_size(mailroom: Mailroom) -> None:
-    with mailroom.gateway("--trust-loopback"):
-        with smtplib.SMTP("127.0.0.1", mailroom.port) as server:
-            server.ehlo()
-            assert int(server.esmtp_features["size"]) > 1_000_000
-            server.mail("scott@example.com")
-            assert server.rcpt("nobody@localhost")[0] == 550
-            assert server.rcpt("edit@elsewhere.example")[0] == 550
-            assert server.rcpt("edit+anything@localhost")[0] == 250
-            server.rset()
-            assert server.mail("scott@example.com", [f"SIZE={10**9}"])[0] == 552
+    with mailroom.gateway("--trust-loopback"), smtplib.SMTP("127.0.0.1", mailroom.port) as server:
+        server.ehlo()
+        assert int(server.esmtp_features["size"]) > 1_000_000
+        server.mail("scott@example.com")
+        assert server.rcpt("nobody@localhost")[0] == 550
+        assert server.rcpt("edit@elsewhere.example")[0] == 550
+        assert server.rcpt("edit+anything@localhost")[0] == 250
+        server.rset()
+        assert server.mail("scott@example.com", [f"SIZE={10**9}"])[0] == 552
 
 
 def test_a_client_that_hangs_up_in_the_middle_leaves_nothing_behind(mailroom: Mailroom) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from webordinary.wiring import mail_settings
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "webordinary"
 REQUIREMENTS = ROOT / "requirements"
@@ -38,7 +40,17 @@ def files_of_the_project() -> tuple[Path, ...]:
 # --- README ---------------------------------------------------------------------------------------
 
 
-MAIL_EXTRA = {"PIL", "aiosmtpd", "aiosmtplib", "dkim", "dns", "imap_tools", "pillow_heif", "publicsuffix2", "spf"}
+MAIL_EXTRA = {
+    "PIL",
+    "aiosmtpd",
+    "aiosmtplib",
+    "dkim",
+    "dns",
+    "imap_tools",
+    "pillow_heif",
+    "publicsuffix2",
+    "spf",
+}
 
 
 def readme_commands() -> list[str]:
@@ -163,19 +175,23 @@ def imported_roots(module: Path) -> set[str]:
 
 
 def test_the_package_imports_only_the_standard_library() -> None:
-    """The embedded install pulls in nothing (docs/decisions/0001-stdlib-only-embedded.md); extras live in adapters."""
+    """The embedded install pulls in nothing (docs/decisions/0001-stdlib-only-embedded.md).
+
+    What an extra pulls in is imported by adapters alone.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["dependencies"] == []
     allowed = sys.stdlib_module_names | {"webordinary"}
     foreign = {relative(module): found for module in MODULES if (found := imported_roots(module) - allowed)}
-    outside = {name: found for name, found in foreign.items() if not name.startswith("src/webordinary/adapters/")}
-    assert outside == {}
+    adapters = "src/webordinary/adapters/"
+    assert {name: found for name, found in foreign.items() if not name.startswith(adapters)} == {}
     assert set().union(*foreign.values()) <= MAIL_EXTRA
 
 
 def test_the_bare_commands_load_nothing_of_an_extra() -> None:
     """A worker without mail needs no mail library, in memory or on disk."""
-    script = "import sys, webordinary.cli.worker, webordinary.cli.up, webordinary.cli.submit; print(*sys.modules)"
+    modules = "webordinary.cli.worker, webordinary.cli.up, webordinary.cli.submit"
+    script = f"import sys, {modules}; print(*sys.modules)"
     command = [sys.executable, "-c", script]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert MAIL_EXTRA.isdisjoint(loaded)
@@ -189,3 +205,9 @@ def test_no_module_is_too_long_to_read() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     silent = [relative(module) for module in MODULES if not ast.get_docstring(ast.parse(module.read_text()))]
     assert silent == []
+
+
+def test_every_setting_of_mail_is_explained() -> None:
+    """A setting that nobody can find is a setting nobody needs."""
+    page = (ROOT / "docs" / "mail.md").read_text()
+    assert [name for name in mail_settings.NAMES if f"`{name}`" not in page] == []

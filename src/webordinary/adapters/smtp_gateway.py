@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from aiosmtpd.lmtp import LMTP
-from aiosmtpd.smtp import SMTP
+from aiosmtpd.smtp import SMTP, Session
+from aiosmtpd.smtp import Envelope as SmtpEnvelope
 
 from webordinary.core.errors import BackendUnavailable, BadInput
 from webordinary.core.mail import Envelope, MailRecord
@@ -50,6 +51,8 @@ class SmtpGateway:
         self._server: asyncio.Server | None = None
         self._open: set[SMTP] = set()
         self._in_hand = 0
+        self._nothing_in_hand = asyncio.Event()
+        self._nothing_in_hand.set()
 
     async def start(self) -> int:
         """Listen; say at which port."""
@@ -59,7 +62,8 @@ class SmtpGateway:
             self._server = await loop.create_server(self._conversation, where.host, where.port)
         except OSError as error:
             raise BadInput(
-                f"can't listen for mail at {where.host}:{where.port}: {error.strerror}. Choose another --smtp-port."
+                f"can't listen for mail at {where.host}:{where.port}: {error.strerror}."
+                " Choose another --smtp-port."
             ) from error
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -67,9 +71,9 @@ class SmtpGateway:
         """Take no further mail; what is being received is finished first."""
         if self._server is not None:
             self._server.close()
-        deadline = asyncio.get_running_loop().time() + CLOSING_SECONDS
-        while self._in_hand and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.02)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._nothing_in_hand.wait()
         for conversation in tuple(self._open):
             if conversation.transport is not None:
                 conversation.transport.close()
@@ -93,28 +97,17 @@ class SmtpGateway:
     # --- what aiosmtpd asks ---------------------------------------------------------------------------
 
     async def handle_MAIL(  # noqa: N802 - named by aiosmtpd
-        self,
-        server: SMTP,
-        _session: Any,
-        envelope: Any,
-        address: str,
-        options: list[str],  # noqa: ANN401
+        self, _server: SMTP, _session: Session, envelope: SmtpEnvelope, address: str, options: list[str]
     ) -> str:
         """Accept a sender, unless there is no room for more."""
         if len(self._open) > CONNECTIONS_MAX:
             return "421 4.3.2 Too busy now, try again later"
         envelope.mail_from = address
         envelope.mail_options.extend(options)
-        del server
         return "250 2.1.0 OK"
 
     async def handle_RCPT(  # noqa: N802
-        self,
-        server: SMTP,
-        _session: Any,
-        envelope: Any,
-        address: str,
-        options: list[str],  # noqa: ANN401
+        self, server: SMTP, _session: Session, envelope: SmtpEnvelope, address: str, options: list[str]
     ) -> str:
         """Refuse at once whoever does not live here."""
         if not self._lives_here(address):
@@ -125,7 +118,7 @@ class SmtpGateway:
         envelope.rcpt_options.extend(options)
         return "250 2.1.5 OK"
 
-    async def handle_DATA(self, _server: SMTP, session: Any, envelope: Any) -> str:  # noqa: N802, ANN401
+    async def handle_DATA(self, _server: SMTP, session: Session, envelope: SmtpEnvelope) -> str:  # noqa: N802
         """Receive the mail. 4xx only where another try can help."""
         came = Envelope(
             peer=str(session.peer[0]) if session.peer else "",
@@ -134,6 +127,7 @@ class SmtpGateway:
             recipients=tuple(envelope.rcpt_tos),
         )
         self._in_hand += 1
+        self._nothing_in_hand.clear()
         try:
             async with self._room:
                 record = await self._receive(bytes(envelope.original_content or b""), came)
@@ -145,6 +139,8 @@ class SmtpGateway:
             return "451 4.3.0 Something went wrong here; nothing was lost, try again later"
         finally:
             self._in_hand -= 1
+            if not self._in_hand:
+                self._nothing_in_hand.set()
         log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
         return f"250 2.0.0 Kept as {record.id}"
 
@@ -163,7 +159,7 @@ class _Followed(SMTP):
         """Be known here from connection to end."""
         self._known = known
 
-    def connection_made(self, transport: Any) -> None:  # noqa: ANN401
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if self._known is not None:
             self._known.add(self)
         super().connection_made(transport)

@@ -23,13 +23,17 @@ LOOPBACK = "127.0.0.1"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("source", metavar="FILE|-", help="one raw mail, a Maildir, an mbox, or - for standard input")
+    parser.add_argument(
+        "source", metavar="FILE|-", help="one raw mail, a Maildir, an mbox, or - for standard input"
+    )
     parser.add_argument(
         "--trust-from",
         action="store_true",
         help="vouch for these mails: each is from whom it says. Without it they must prove it as by SMTP",
     )
-    parser.add_argument("--to", metavar="ADDRESS", help="the address they came to (default: the configured one)")
+    parser.add_argument(
+        "--to", metavar="ADDRESS", help="the address they came to (default: the configured one)"
+    )
     add_common(parser)
 
 

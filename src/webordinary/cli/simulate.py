@@ -17,7 +17,8 @@ from webordinary.simulation.model_faults import check_all_faults, render_trial
 from webordinary.simulation.model_search import explore, render
 from webordinary.simulation.mutants import MUTANTS
 from webordinary.simulation.runner import SEEDS_TO_CATCH_A_MUTANT, Catch, Summary, run_many, try_mutants
-from webordinary.simulation.world import Schedule, run as run_schedule
+from webordinary.simulation.world import Schedule
+from webordinary.simulation.world import run as run_schedule
 
 PROGRESS_SECONDS = 5.0
 SHOWN_FAILURES = 5

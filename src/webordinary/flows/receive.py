@@ -119,7 +119,8 @@ class Reception:
         """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""
         original = await self.backend.mailbox.mail(MailId(confirmed))
         if original is None or original.from_address != mail.from_address:
-            return await self._keep(record, MailState.QUARANTINED, "it confirms a mail that is not its sender's")
+            reason = "it confirms a mail that is not its sender's"
+            return await self._keep(record, MailState.QUARANTINED, reason)
         if original.state is MailState.QUARANTINED:
             await self._take_up(original, original.from_address, None)
         return await self._keep(record, MailState.ANSWERED, "confirmed an earlier mail")
@@ -181,7 +182,8 @@ class Reception:
         if empty is not None:
             kept = await self._keep(record, MailState.REFUSED, f"too much mail at once ({empty.key})")
             about = f"quota {empty.key} {window(self.clock.now())}"
-            await self.backend.outbox.owe(Letter(about, LetterKind.OVER_QUOTA, kept.id, owed_at=self.clock.now()))
+            letter = Letter(about, LetterKind.OVER_QUOTA, kept.id, owed_at=self.clock.now())
+            await self.backend.outbox.owe(letter)
             return kept
         session = found.session or await self._begin(record, mail, lane)
         mail = await web_ready(mail, self.images)
@@ -255,7 +257,7 @@ class Reception:
     # --- keeping --------------------------------------------------------------------------------------
 
     async def _keep(self, record: MailRecord, state: MailState, reason: str) -> MailRecord:
-        """Keep what became of a mail. One that was only doubted before may be believed now, never the reverse."""
+        """Keep what became of a mail. One that was doubted before may be believed now, never the reverse."""
         wanted = replace(record, state=state, reason=reason)
         kept = await self.backend.mailbox.keep(wanted)
         if kept.state in RETHOUGHT and state is not MailState.QUARANTINED:

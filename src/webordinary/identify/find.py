@@ -100,6 +100,6 @@ def _thread_ids(mail: ParsedMail) -> list[str]:
 
 def chosen_lane(answer: str, lanes: Sequence[Lane]) -> Lane | None:
     """Read which project an answer names; exactly one, or none is chosen."""
-    words = set(answer.lower().replace("/", " ").split()) | {word.strip(".,!?\"'") for word in answer.lower().split()}
+    words = {word.strip(".,!?\"'") for word in answer.lower().replace("/", " ").split()}
     named = [lane for lane in lanes if lane.project in words]
     return named[0] if len(named) == 1 else None

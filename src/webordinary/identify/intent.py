@@ -38,7 +38,7 @@ _POLICY = re.compile(r"\[(interrupt|queue|replace-pending)\]", re.IGNORECASE)
 
 
 def read_wish(instruction: str) -> Wish:
-    """Tell the few commands from an instruction: the whole mail must be the command, give or take a courtesy."""
+    """Tell the few commands from an instruction: the whole mail is the command, give or take a courtesy."""
     if len(instruction) > SHORT_CHARACTERS:
         return Wish.EDIT
     bare = _NOT_A_WORD.sub(" ", _COURTESY.sub(" ", instruction.lower())).strip()

@@ -49,7 +49,8 @@ MIGRATIONS: tuple[str, ...] = (
         note           TEXT NOT NULL DEFAULT '',
         UNIQUE (lane, message_id)
     );
-    CREATE INDEX jobs_open ON jobs (lane, seq) WHERE finished_at IS NULL; -- cheaper to keep than a list of states
+    -- "finished_at IS NULL" means open, and is cheaper to keep up than a list of states
+    CREATE INDEX jobs_open ON jobs (lane, seq) WHERE finished_at IS NULL;
     CREATE INDEX jobs_dead ON jobs (lane, seq) WHERE state = 'dead';
 
     CREATE TABLE letters (
