@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commits, drain, hot_lane, idle, latency, machine
+from bench import commits, drain, hot_lane, idle, latency, machine, mail
 from bench.report import Row, as_json, as_table
 
 MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
@@ -17,6 +17,7 @@ MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
     "latency": latency.measure,
     "hot-lane": hot_lane.measure,
     "idle": idle.measure,
+    "mail": mail.measure,
 }
 
 

@@ -32,7 +32,8 @@ def many_parts(count: int, body: bytes = b"x\r\n", headers: bytes = b"") -> byte
 
 def nested_containers(levels: int) -> bytes:
     opened = (
-        b'Content-Type: multipart/mixed; boundary="b%d"\r\n\r\n--b%d\r\n' % (level, level) for level in range(levels)
+        b'Content-Type: multipart/mixed; boundary="b%d"\r\n\r\n--b%d\r\n' % (level, level)
+        for level in range(levels)
     )
     return HEAD + b"".join(opened) + b"\r\ndeep\r\n"
 
@@ -91,7 +92,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "encoded words in parameters": lambda: parts_with(
         b'Content-Disposition: attachment; filename="' + b"=?utf-8?b?YQ==?= " * 220 + b'"\r\n'
     ),
-    "20 MB header of a part": lambda: many_parts(1, b"x\r\n", b"Content-Type: text/plain; a=" + b"b" * 20 * MEGABYTE + b"\r\n"),
+    "20 MB header of a part": lambda: many_parts(
+        1, b"x\r\n", b"Content-Type: text/plain; a=" + b"b" * 20 * MEGABYTE + b"\r\n"
+    ),
     "binary garbage": lambda: bytes(range(256)) * 4_096,
     "garbage as text": lambda: text(bytes(range(256)) * 3_000),
     "only line ends": lambda: b"\r\n" * 10_000_000,
@@ -123,7 +126,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "punycode": lambda: text(b"-" + b"a" * 900_000, b"text/plain; charset=punycode"),
     "UTF-7": lambda: text(b"+AGE-" * 180_000, b"text/plain; charset=utf-7"),
     "ZIP bomb": lambda: many_parts(
-        1, base64.encodebytes(pictures.zip_bomb()), b"Content-Transfer-Encoding: base64\r\nContent-Type: application/zip\r\n"
+        1,
+        base64.encodebytes(pictures.zip_bomb()),
+        b"Content-Transfer-Encoding: base64\r\nContent-Type: application/zip\r\n",
     ),
 }
 

@@ -1,20 +1,19 @@
 """The parts of a mail as plain values. The library's objects are made, asked and forgotten in here.
 
-The library raises in many undocumented ways, also when an attribute is merely looked at, and its own limits
-are memory and recursion. So it is asked through `_Careful`, which answers every question with a value and
-stops at our limits while the mail is being parsed.
+The library is good at finding where parts begin and end. Its reading of headers raises in many undocumented
+ways, also when an attribute is merely looked at, and is quadratic in places; its own limits are memory and
+recursion. So it parses into `_Careful`, which reads headers itself and stops at our limits.
 """
 
 from __future__ import annotations
 
 import quopri
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import EmailPolicy
-from typing import Any, TypeVar
+from typing import Any
 
 from webordinary.intake.charset import decoded
 from webordinary.intake.clean import one_line
@@ -31,10 +30,8 @@ from webordinary.intake.limits import (
     MIME_DEPTH,
     MIME_PARTS,
 )
+from webordinary.intake.mime_fields import kind_of_field, parameters
 from webordinary.intake.problems import CannotRead
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 TOO_LARGE = f"it is larger than {MAIL_BYTES // MEGABYTE} MB"
 TOO_MANY_LINES = "it has too many lines"
@@ -43,7 +40,6 @@ TOO_DEEP = f"it has mails inside mails, more than {MIME_DEPTH} deep"
 
 _CONTAINER = re.compile(rb"(?:multipart|message)/", re.IGNORECASE)
 _DASH_LINE = re.compile(rb"^--", re.MULTILINE)
-_KIND = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +104,11 @@ def read_parts(raw: bytes) -> Part:
 
 
 class _ShortFields(EmailPolicy):
-    """The default policy, with headers cut: the library's header parser is quadratic in places."""
+    """The default policy, with headers cut: nothing of use is that long."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, value[:FIELD_CHARACTERS].replace("\x00", "")
+        return name, value[:FIELD_CHARACTERS]
 
 
 _SHORT_FIELDS = _ShortFields()
@@ -131,13 +127,12 @@ class _Counter:
 
 
 class _Careful(EmailMessage):
-    """A message that never raises when it is asked something, and never grows beyond our limits."""
+    """A message that reads its own headers, and never grows beyond our limits. The parser asks it what it is."""
 
-    def __init__(self, policy: Any, counter: _Counter) -> None:  # noqa: ANN401 - the library's own type is private
+    def __init__(self, policy: Any, counter: _Counter) -> None:  # noqa: ANN401 - a private type of the library
         super().__init__(policy)
         counter.count()
         self._depth = 0
-        self._kind = ""
 
     def attach(self, payload: Any) -> None:  # noqa: ANN401 - the same
         """Called by the parser for each part that it found inside this one."""
@@ -146,52 +141,33 @@ class _Careful(EmailMessage):
             raise CannotRead(TOO_DEEP)
         super().attach(payload)
 
-    def get(self, name: str, failobj: Any = None) -> Any:  # noqa: ANN401
-        return _or_else(failobj, lambda: super(_Careful, self).get(name, failobj))
+    def get(self, name: str, failobj: Any = None) -> Any:  # noqa: ANN401 - the same
+        """The first header of this name, on one line and otherwise as it came."""
+        found = (value for field, value in self.raw_items() if field.lower() == name)
+        value = next(found, None)
+        if value is None:
+            return failobj
+        return " ".join(decoded(str(value).encode("ascii", errors="surrogateescape")).split())
 
     def get_content_type(self) -> str:
-        """The part's kind; a delivery report is not taken to pieces: its pieces are beyond counting."""
-        if not self._kind:
-            kind = _or_else("", lambda: super(_Careful, self).get_content_type().lower())
-            self._kind = kind if _KIND.fullmatch(kind) else "application/octet-stream"
-        return "text/x-delivery-status" if self._kind == "message/delivery-status" else self._kind
+        """The part's kind. A delivery report is not taken to pieces: its pieces are beyond counting."""
+        kind = kind_of_field(self.get("content-type", self.get_default_type()))
+        return "text/x-delivery-status" if kind == "message/delivery-status" else kind
 
-    def get_boundary(self, failobj: Any = None) -> Any:  # noqa: ANN401
-        return _or_else(failobj, lambda: super(_Careful, self).get_boundary(failobj))
+    def get_boundary(self, failobj: Any = None) -> Any:  # noqa: ANN401 - the same
+        """What stands between its parts."""
+        return parameters(self.get("content-type", "")).get("boundary", "").rstrip() or failobj
 
-    def asked_param(self, name: str, header: str = "content-type") -> str:
-        """A parameter of a header, decoded; "" if there is none or it can't be read."""
-        value = _or_else(None, lambda: self.get_param(name, header=header))
-        if isinstance(value, tuple):  # as RFC 2231 writes it: charset, language, text
-            charset, _, text = (str(piece or "") for piece in value)
-            return decoded(text.encode("latin-1", errors="replace"), charset)
-        return str(value or "")
-
-    def asked_text(self, name: str) -> str:
-        """A header as one readable line."""
-        value = _or_else("", lambda: str(self.get(name, "")))
-        return one_line(words_decoded(value), FIELD_CHARACTERS)
-
-    def asked_content(self) -> bytes:
-        """The decoded content of a part that is no container."""
-        encoding = self.asked_text("content-transfer-encoding").lower()
+    def decoded_content(self) -> bytes:
+        """The content of a part that is no container."""
+        encoding = str(self.get("content-transfer-encoding", "")).lower()
         del self["content-transfer-encoding"]  # the library's own decoding gives up where ours goes on
-        content: object = _or_else(None, lambda: self.get_payload(decode=True))
+        content = self.get_payload(decode=True)
         if not isinstance(content, bytes):
             return b""
         if encoding == "base64":
             return base64_bytes(content)
         return quopri.decodestring(content) if encoding == "quoted-printable" else content
-
-
-def _or_else(fallback: T, ask: Callable[[], S]) -> S | T:
-    """Ask the library something; take the fallback if it stumbles."""
-    try:
-        return ask()
-    except (CannotRead, MemoryError):
-        raise
-    except Exception:  # noqa: BLE001 - eleven kinds were seen, and there will be more
-        return fallback
 
 
 # --- from the library's objects to ours -------------------------------------------------------------------
@@ -202,25 +178,26 @@ def _plain(message: Any, heading: tuple[tuple[str, str], ...] = ()) -> Part:  # 
     children = message.get_payload() if message.is_multipart() else []
     is_mail = kind.startswith("message/")
     parts = tuple(_plain(child, _heading(child) if is_mail else ()) for child in children)
+    typed = parameters(message.get("content-type", ""))
+    disposition = message.get("content-disposition", "")
+    name = parameters(disposition).get("filename") or typed.get("name", "")
     return Part(
         kind=kind,
-        content=b"" if parts else message.asked_content(),
+        content=b"" if parts else message.decoded_content(),
         parts=parts,
-        charset=message.asked_param("charset"),
-        disposition=message.asked_text("content-disposition").partition(";")[0].strip().lower(),
-        file_name=_file_name(message),
-        content_id=message.asked_text("content-id").strip(" <>"),
-        is_flowed=message.asked_param("format").lower() == "flowed",
-        joins_words=message.asked_param("delsp").lower() == "yes",
+        charset=typed.get("charset", ""),
+        disposition=disposition.partition(";")[0].strip().lower(),
+        file_name=one_line(name, FILE_NAME_CHARACTERS),
+        content_id=one_line(message.get("content-id", ""), FIELD_CHARACTERS).strip(" <>"),
+        is_flowed=typed.get("format", "").lower() == "flowed",
+        joins_words=typed.get("delsp", "").lower() == "yes",
         heading=heading,
     )
 
 
-def _file_name(message: _Careful) -> str:
-    name = message.asked_param("filename", "content-disposition") or message.asked_param("name")
-    return one_line(words_decoded(name), FILE_NAME_CHARACTERS)
-
-
 def _heading(message: _Careful) -> tuple[tuple[str, str], ...]:
     """What a forwarded mail says about itself, for people."""
-    return tuple((name, text) for name in ("From", "Date", "Subject") if (text := message.asked_text(name)))
+    texts = {name: message.get(name.lower(), "") for name in ("From", "Date", "Subject")}
+    return tuple(
+        (name, one_line(words_decoded(text), FIELD_CHARACTERS)) for name, text in texts.items() if text
+    )

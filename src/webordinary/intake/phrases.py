@@ -50,8 +50,8 @@ LABELS: dict[str, frozenset[str]] = {
     ),
     "date": _listed(
         "sent, date, date sent, gesendet, gesendet am, datum, envoyé, envoyé le, enviado, enviado el,"
-        "enviada em, fecha, inviato, data, verzonden, skickat, sendt, dato, wysłano, дата, отправлено, lähetetty,"
-        "送信日時, 日時, 日付, 发送时间, 日期, 寄件日期"
+        "enviada em, fecha, inviato, data, verzonden, skickat, sendt, dato, wysłano, дата, отправлено,"
+        "lähetetty, 送信日時, 日時, 日付, 发送时间, 日期, 寄件日期"
     ),
     "to": _listed(
         "to, an, à, para, a, aan, till, til, do, кому, destinataire, cc, kopie,宛先, 收件人, 받는사람"
