@@ -187,6 +187,19 @@ DKIM_CASES = [
         "its key is not published",
     ),
     Case(
+        "a selector with two keys, of which one is the spoofer's",
+        lambda: resent(signed(letter(), selector="twice", key=key_of("evil.example"))),
+        honest,
+        "more than one key is published for it",
+    ),
+    Case(
+        "an algorithm that is not the key's",
+        lambda: tagged(a="ed25519-sha256"),
+        honest,
+        "its key is of another kind than its algorithm",
+        fools="dkimpy",
+    ),
+    Case(
         "a key so short that it can be broken",
         lambda: tagged(selector="short"),
         lambda: tagged(selector="old"),

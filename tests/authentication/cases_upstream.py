@@ -99,6 +99,20 @@ UPSTREAM_CASES = [
         number="a4",
     ),
     case(
+        "a signature's domain with a property behind it",
+        relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example header.b=.evil.example"),
+        "SPF says nothing",
+        relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example header.a=rsa-sha256"),
+        number="a4",
+    ),
+    case(
+        "a signature's domain with a comment glued to more",
+        relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example (x)header.s=evil.example"),
+        NOT_ITS_WORD,
+        relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example (x) header.s=s1"),
+        number="a4",
+    ),
+    case(
         "SPF that passed for a stranger",
         relayed(
             f"{UPSTREAM}; spf=pass smtp.mailfrom=bounce@evil.example; dmarc=none header.from=victim.example"

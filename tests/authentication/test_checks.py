@@ -30,7 +30,7 @@ from webordinary.adapters.mail_checks.dkim_check import SIGNATURES_MAX
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.mail import Envelope
-from webordinary.ports.mail_checks import Checks
+from webordinary.ports.mail_checks import Checks, Dmarc
 from webordinary.ports.resolver import LookupFailed, Resolver
 
 
@@ -122,7 +122,9 @@ async def test_spf_follows_what_a_record_leads_to() -> None:
         loop2.example.   TXT "v=spf1 include:loop.example -all"
         two.example.     TXT "v=spf1 +a -all"
         two.example.     TXT "v=spf1 -all"
-        """)
+        long.example.    TXT "v=spf1 a a:LONG.example -all"
+        long.example.    A 192.0.2.10
+        """).replace("LONG", '" "'.join(["a.a" * 50] * 3))
     )
 
     async def spf_of(domain: str, peer: str = "192.0.2.10") -> str:
@@ -140,6 +142,7 @@ async def test_spf_follows_what_a_record_leads_to() -> None:
     assert await spf_of("redirect.example") == "pass"
     assert await spf_of("loop.example") == "permerror"
     assert await spf_of("two.example") == "permerror"
+    assert await spf_of("long.example") == "permerror"
     assert await spf_of("none.example") == "none"
     assert await spf_of("a.example", "not an address") == "permerror"
 
@@ -275,7 +278,7 @@ async def test_offline_checks_ask_nobody_but_still_read_strictly() -> None:
     """For a local try-out without a network: no lookup may hold it up."""
     offline = OfflineChecks()
     clear = await offline.check(letter(), by_relay(), OWNER)
-    assert clear == Checks(OWNER, "victim.example", peer=by_relay().peer)
+    assert clear == Checks(OWNER, "victim.example", peer=by_relay().peer, dmarc=Dmarc(known=False))
     unclear = await offline.check(
         letter(b"From: a@b.example\r\nFrom: c@d.example"), by_relay(), "a@b.example"
     )

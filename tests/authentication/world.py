@@ -61,14 +61,14 @@ SIGNERS = {  # name in the zone: bits and seed of its RSA key
     "s1._domainkey.site.github.io.": (2048, 1),
     "old._domainkey.victim.example.": (1024, 3),
     "short._domainkey.victim.example.": (768, 4),
-    "s1._domainkey.evil.example.": (2048, 2),
-    "s1._domainkey.evil.co.uk.": (2048, 2),
-    "s1._domainkey.evil.github.io.": (2048, 2),
-    "s1._domainkey.co.uk.": (2048, 2),
-    "s1._domainkey.xn--victm-jza.example.": (2048, 2),
-    r"s1._domainkey.victim.example'a.evil.example.": (2048, 2),
-    r"s1._domainkey.victim.example\(.evil.example.": (2048, 2),
-    r"s1._domainkey.evil.example.\000.any._domainkey.victim.example.": (2048, 2),
+    "s1._domainkey.evil.example.": (1024, 2),
+    "s1._domainkey.evil.co.uk.": (1024, 2),
+    "s1._domainkey.evil.github.io.": (1024, 2),
+    "s1._domainkey.co.uk.": (1024, 2),
+    "s1._domainkey.xn--victm-jza.example.": (1024, 2),
+    r"s1._domainkey.victim.example'a.evil.example.": (1024, 2),
+    r"s1._domainkey.victim.example\(.evil.example.": (1024, 2),
+    r"s1._domainkey.evil.example.\000.any._domainkey.victim.example.": (1024, 2),
 }
 
 
@@ -80,6 +80,10 @@ def quoted(record: str) -> str:
 @cache
 def resolver() -> ZoneResolver:
     lines = [f"{name} TXT {quoted(rsa_key(*made).record)}" for name, made in SIGNERS.items()]
+    lines += [
+        f"twice._domainkey.victim.example. TXT {quoted(key_of(whose).record)}"
+        for whose in ("victim.example", "evil.example")
+    ]
     if HAS_ED25519:
         lines.append(f"ed._domainkey.victim.example. TXT {quoted(ed25519_key(1).record)}")
     return ZoneResolver(ZONE + "\n".join(lines) + "\n")
@@ -158,7 +162,9 @@ def signed(
         "t": str(int(time.time()) - 60),
         "h": ":".join(covers),
     } | dict(tags or {})
-    signer.signature_algorithm = chosen["a"].encode()
+    signer.signature_algorithm = (
+        chosen["a"] if chosen["a"].startswith(key.kind) else f"{key.kind}-sha256"
+    ).encode()
     signer.hasher = dkim.HASH_ALGORITHMS[signer.signature_algorithm]
     policy = CanonicalizationPolicy.from_c_value(chosen["c"].encode())
     body = policy.canonicalize_body(signer.body)

@@ -15,6 +15,7 @@ from webordinary.adapters.mail_checks.checks import OfflineChecks
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import WorkerId
+from webordinary.core.errors import CannotTellNow
 from webordinary.core.job import Arrival, Intent
 from webordinary.core.lane import Lane
 from webordinary.core.mail import (
@@ -34,6 +35,7 @@ from webordinary.intake.authenticate import Trust
 from webordinary.intake.read import read
 from webordinary.ports.backend import Backend
 from webordinary.ports.images import NoImage, WebImage
+from webordinary.ports.mail_checks import Checks
 
 KEY = b"k" * 32
 ADDRESS = "edit@webordinary.example"
@@ -219,6 +221,23 @@ async def test_a_doubted_member_is_asked_at_the_address_on_file_and_can_confirm(
     assert await door.jobs() == []
     await door.mail("yes", number="3", envelope=confirming)
     assert await door.jobs() == [("amelia/scott", "Change the title")]
+
+
+async def test_a_sender_that_cannot_be_looked_up_now_is_told_to_come_again(door: Door) -> None:
+    """Name servers fail for minutes; a member must not be doubted for good because of that."""
+    await door.onboard("amelia/scott", SCOTT)
+
+    class NoAnswer(OfflineChecks):
+        async def check(self, raw: bytes, envelope: Envelope, from_address: str) -> Checks:
+            return replace(await super().check(raw, envelope, from_address), unsure=True)
+
+    door.reception = replace(door.reception, checks=NoAnswer())
+    raw = f"From: {SCOTT}\r\nMessage-ID: <1@example.com>\r\n\r\nChange the title\r\n".encode()
+    with pytest.raises(CannotTellNow):
+        await door.reception.receive(raw, ELSEWHERE, may_come_again=True)
+    assert await door.backend.mailbox.mails(limit=5) == []
+    record = await door.reception.receive(raw, ELSEWHERE)
+    assert record.state is MailState.QUARANTINED
 
 
 async def test_a_forged_copy_never_takes_the_place_of_the_real_mail(door: Door) -> None:

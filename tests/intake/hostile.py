@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 
 from tests.intake import pictures
 
-HEAD = b"From: Scott <scott@example.com>\r\nMessage-ID: <hostile@example.com>\r\nSubject: Hello\r\nMIME-Version: 1.0\r\n"
+HEAD = (
+    b"From: Scott <scott@example.com>\r\nMessage-ID: <hostile@example.com>\r\n"
+    b"Subject: Hello\r\nMIME-Version: 1.0\r\n"
+)
 MEGABYTE = 1024 * 1024
 
 
@@ -119,6 +122,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "cells": lambda: text(b"<td>x" * 90_000, HTML),
     "lists": lambda: text(b"<li>" * 90_000, HTML),
     "styles": lambda: text(b"<style>" + b"a{b:c}" * 400_000, HTML),
+    "a style without end": lambda: text(b"<style>" + b"a" * 2_900_000, HTML),
     "style comments": lambda: text(b"<style>" + b"/*" * 1_400_000, HTML),
     "one long style": lambda: text(b'<p style="' + b"a:b;" * 700_000 + b'">x', HTML),
     "entities": lambda: text(b"&#" * 1_400_000, HTML),

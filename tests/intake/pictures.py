@@ -71,14 +71,14 @@ def dot() -> bytes:
 def zip_bomb() -> bytes:
     """Ten megabytes of nothing in ten kilobytes."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("photo.jpg", bytes(10_000_000))
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("photo.jpg"), bytes(10_000_000), zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
 def docx() -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-        archive.writestr("word/document.xml", "<document/>")
+        archive.writestr(zipfile.ZipInfo("[Content_Types].xml"), "<Types/>")
+        archive.writestr(zipfile.ZipInfo("word/document.xml"), "<document/>")
     return out.getvalue()

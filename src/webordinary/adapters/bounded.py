@@ -24,7 +24,7 @@ from webordinary.intake.read import read, unread
 T = TypeVar("T")
 
 CALL_SECONDS = 10.0
-MEMORY_BYTES = 1024 * 1024 * 1024  # address space of one process
+MEMORY_BYTES = 1536 * 1024 * 1024  # address space of one process: a photo of 60 million pixels, and libraries
 CALLS_EACH = 1_000  # then the process is replaced, so that nothing adds up
 ANSWER_BYTES = 256 * 1024 * 1024
 STARTING_SECONDS = 20.0  # for a new process to load what it runs, on a busy machine

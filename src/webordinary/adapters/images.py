@@ -6,6 +6,7 @@ the end) is left behind, and no byte of the sender's file gets onto a site.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import warnings
 from typing import Any
@@ -73,33 +74,31 @@ def _made_anew(content: bytes) -> WebImage | NoImage:
             return _animation(image)
         if image.format in {"JPEG", "MPO"}:
             image.draft("RGB", (EDGE_PIXELS, EDGE_PIXELS))  # decodes a large one at half or quarter size
-        upright = ImageOps.exif_transpose(image)
-    return _written(_smaller(_in_screen_colours(upright)))
+        is_see_through = image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info
+        plain = _plain(image, is_see_through=is_see_through)
+        profile = image.info.get("icc_profile", b"")
+    plain.thumbnail((EDGE_PIXELS, EDGE_PIXELS), Image.Resampling.LANCZOS)
+    ImageOps.exif_transpose(plain, in_place=True)
+    return _written(_in_screen_colours(plain, profile))
 
 
-def _in_screen_colours(image: Image.Image) -> Image.Image:
+def _plain(image: Image.Image, *, is_see_through: bool) -> Image.Image:
+    """A picture that can be made smaller: with colours, not numbers of colours. Large ones are not copied."""
+    image.load()
+    if image.mode in {"RGB", "RGBA", "CMYK", "L"}:
+        return image.convert("RGBA") if is_see_through and image.mode != "RGBA" else image
+    if image.mode.startswith(("I", "F")):  # more shades of grey than a screen has
+        return image.convert("F").point(lambda value: value / 256).convert("L")
+    return image.convert("RGBA" if is_see_through else "RGB")
+
+
+def _in_screen_colours(image: Image.Image, profile: bytes) -> Image.Image:
     """RGB as screens show it. Print colours and wide phone colours are translated, not just relabelled."""
-    is_see_through = image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info
-    mode = "RGBA" if is_see_through else "RGB"
-    profile = image.info.get("icc_profile")
     if profile and image.mode in {"RGB", "CMYK"}:
-        try:
-            source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            translated = ImageCms.profileToProfile(
-                image, source, ImageCms.createProfile("sRGB"), outputMode="RGB"
-            )
-        except (ImageCms.PyCMSError, OSError):
-            pass
-        else:
-            return translated or image.convert(mode)
-    if image.mode in {"I;16", "I", "F"}:
-        image = image.convert("F").point(lambda value: value / 256).convert("L")
-    return image.convert(mode)
-
-
-def _smaller(image: Image.Image) -> Image.Image:
-    image.thumbnail((EDGE_PIXELS, EDGE_PIXELS), Image.Resampling.LANCZOS)
-    return image
+        with contextlib.suppress(ImageCms.PyCMSError, OSError):
+            source, screen = ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB")
+            return ImageCms.profileToProfile(image, source, screen, outputMode="RGB") or image.convert("RGB")
+    return image if image.mode == "RGBA" else image.convert("RGB")
 
 
 def _written(image: Image.Image) -> WebImage:
@@ -125,7 +124,9 @@ def _animation(image: Image.Image) -> WebImage | NoImage:
     width, height = image.size
     if frames > FRAMES or frames * width * height > FRAME_PIXELS or max(width, height) > EDGE_PIXELS:
         image.seek(0)
-        return _written(_smaller(image.convert("RGBA")))
+        first = image.convert("RGBA")
+        first.thumbnail((EDGE_PIXELS, EDGE_PIXELS), Image.Resampling.LANCZOS)
+        return _written(first)
     pictures = [frame.convert("RGBA") for frame in ImageSequence.Iterator(image)]
     durations = [max(20, int(frame.info.get("duration", 100))) for frame in ImageSequence.Iterator(image)]
     return _saved(

@@ -13,7 +13,7 @@ from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Session
 from aiosmtpd.smtp import Envelope as SmtpEnvelope
 
-from webordinary.core.errors import BackendUnavailable, BadInput
+from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
 from webordinary.core.mail import Envelope, MailRecord
 
 log = logging.getLogger("webordinary.gateway")
@@ -131,6 +131,9 @@ class SmtpGateway:
         try:
             async with self._room:
                 record = await self._receive(bytes(envelope.original_content or b""), came)
+        except CannotTellNow as error:
+            log.warning("a mail was turned away for now: %s", error)
+            return "451 4.7.0 Your sender address can't be looked up now, try again later"
         except BackendUnavailable as error:
             log.warning("a mail was turned away for now: %s", error)
             return "451 4.3.0 The store is not available now; nothing was kept, try again later"

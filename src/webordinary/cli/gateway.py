@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import signal
+from functools import partial
 
 from webordinary.adapters.imap_mailbox import ImapPoller
 from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
@@ -54,7 +55,7 @@ async def _serve(room: MailRoom) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave.set)
-    gateway = SmtpGateway(room.listening, room.reception.receive)
+    gateway = SmtpGateway(room.listening, partial(room.reception.receive, may_come_again=True))
     try:
         port = await gateway.start()
         _say_hello(room.listening, port, room)

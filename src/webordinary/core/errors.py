@@ -7,6 +7,7 @@ WebordinaryError
 ├── NotFound              no such lane, job or worker
 ├── NotAllowed            it exists, but its state forbids what was asked
 ├── ClaimLost             a word from a former owner: somebody else may hold the lane now
+├── CannotTellNow         who sent a mail can't be looked up just now; asking again later may help
 └── BackendUnavailable    the store did not answer; nothing is known about the call's effect
     ├── StoreBusy         another process holds the store's write lock
     ├── StoreFull         no room left where the store lives
@@ -42,6 +43,10 @@ class NotAllowed(WebordinaryError):
 
 class ClaimLost(WebordinaryError):
     """The claim is not the current one of its lane: stop, and publish nothing of it."""
+
+
+class CannotTellNow(WebordinaryError):
+    """Who sent a mail can't be looked up just now. Nothing was kept of it; it may come again."""
 
 
 class BackendUnavailable(WebordinaryError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from webordinary.core.errors import CannotTellNow
 from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import (
@@ -63,8 +64,12 @@ class Reception:
     quotas: QuotaLimits
     token_key: bytes
 
-    async def receive(self, raw: bytes, envelope: Envelope) -> MailRecord:
-        """Take a mail in; when this returns, what became of it is durable."""
+    async def receive(self, raw: bytes, envelope: Envelope, *, may_come_again: bool = False) -> MailRecord:
+        """Take a mail in; when this returns, what became of it is durable.
+
+        `may_come_again`: whoever brings it would bring it again. Then a sender that can't be looked up just
+        now raises `CannotTellNow` instead of being doubted for good.
+        """
         blob = await self.blobs.put(raw)
         mail = await self.reader.read(raw)
         record = self._record(mail, blob)
@@ -76,10 +81,15 @@ class Reception:
         session_id = session_from_addresses(envelope.recipients, mail.session_header, self.token_key)
         if session_id.startswith(CONFIRMATION):
             return await self._confirmed(mail, record, session_id.removeprefix(CONFIRMATION))
-        match await self._authenticate(mail, raw, envelope):
+        checks = await self.checks.check(raw, envelope, mail.from_address)
+        match authenticate(mail, checks, self.trust):
             case Authenticated(address):
                 return await self._from_member(mail, record, address, session_id)
             case NotAuthenticated() as doubt:
+                if checks.unsure and may_come_again:
+                    raise CannotTellNow(
+                        f"the sender {mail.from_address} can't be looked up now: {doubt.reason}"
+                    )
                 return await self._doubted(record, doubt)
 
     def _record(self, mail: ParsedMail | UnreadableMail, blob: str) -> MailRecord:
@@ -98,12 +108,6 @@ class Reception:
         if isinstance(mail, UnreadableMail):
             return record
         return replace(record, subject=mail.subject, references=mail.references, skipped=mail.skipped)
-
-    async def _authenticate(
-        self, mail: ParsedMail, raw: bytes, envelope: Envelope
-    ) -> Authenticated | NotAuthenticated:
-        checks = await self.checks.check(raw, envelope, mail.from_address)
-        return authenticate(mail, checks, self.trust)
 
     # --- who may not, and who might -----------------------------------------------------------------
 
@@ -141,7 +145,8 @@ class Reception:
         """Answer with a plain sentence, but only to somebody who was shown to have written it."""
         if not mail.reply_to:
             return await self._keep(record, MailState.QUARANTINED, mail.reason)
-        verdict = await self._authenticate(_bare(mail), raw, envelope)
+        checks = await self.checks.check(raw, envelope, mail.reply_to)
+        verdict = authenticate(_bare(mail), checks, self.trust)
         if isinstance(verdict, NotAuthenticated):
             return await self._keep(record, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
         kept = await self._keep(record, MailState.UNREADABLE, mail.reason)

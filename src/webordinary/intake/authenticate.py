@@ -23,9 +23,7 @@ class Trust:
     """Whose word counts besides the sender's own domain. By default nobody's."""
 
     upstream: str = ""  # the authserv-id of the mail server before us, exactly as it writes it
-    upstream_peers: tuple[
-        str, ...
-    ] = ()  # where it connects from, such as 192.0.2.0/24; a mailbox has no peer
+    upstream_peers: tuple[str, ...] = ()  # where it connects from: 192.0.2.0/24; a mailbox has no peer
     loopback: bool = False  # for a local try-out: whoever connects from this machine is who they say
 
     def __post_init__(self) -> None:

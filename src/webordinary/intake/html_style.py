@@ -21,7 +21,7 @@ TINY_PIXELS = 2
 FAINT = 0.1  # opacity, or size in parts of the usual
 SAME_COLOUR = 16  # of 255, in each of red, green and blue
 
-_RULE = re.compile(r"([^{}]*)([{}])")
+_BRACE = re.compile(r"([{}])")
 _SELECTOR = re.compile(r"([a-z][a-z0-9]*)?((?:[.#][a-z_][\w-]*)?)", re.IGNORECASE)
 _ALWAYS = re.compile(r"@media\s+(?:only\s+)?(?:screen|all)\s*", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
@@ -112,20 +112,19 @@ class StyleSheet:
 
     def add(self, sheet: str) -> None:
         """Read the rules that apply always; what is only for a small screen or for print does not."""
-        depth, selector, skipped_from = 0, "", 0
-        for piece in _RULE.finditer(_without_comments(sheet)):
-            if piece[2] == "{":
-                depth += 1
-                selector = piece[1].strip()
+        depth, skipped_from, selector = 0, 0, ""
+        pieces = _BRACE.split(_without_comments(sheet))
+        for text, brace in zip(pieces[::2], pieces[1::2], strict=False):
+            if brace == "{":
+                depth, selector = depth + 1, text.strip()
                 if not skipped_from and selector.startswith("@") and not _ALWAYS.fullmatch(selector):
                     skipped_from = depth
-            else:
-                if selector and not skipped_from and not selector.startswith("@"):
-                    self._keep(selector, declarations(piece[1]))
-                selector = ""
-                depth = max(0, depth - 1)
-                if depth < skipped_from:
-                    skipped_from = 0
+                continue
+            if selector and not skipped_from and not selector.startswith("@"):
+                self._keep(selector, declarations(text))
+            depth, selector = max(0, depth - 1), ""
+            if depth < skipped_from:
+                skipped_from = 0
 
     def _keep(self, selectors: str, style: Style) -> None:
         for selector in selectors.lower().split(","):

@@ -127,7 +127,7 @@ class _Counter:
 
 
 class _Careful(EmailMessage):
-    """A message that reads its own headers, and never grows beyond our limits. The parser asks it what it is."""
+    """A message that reads its own headers when the parser asks what it is, and stops at our limits."""
 
     def __init__(self, policy: Any, counter: _Counter) -> None:  # noqa: ANN401 - a private type of the library
         super().__init__(policy)

@@ -41,7 +41,7 @@ def one_sender(headers: Headers) -> str:
     if len(values[0]) > FROM_BYTES:
         raise CannotRead(UNCLEAR_FROM)
     try:
-        value = values[0].decode("utf-8").strip(" \t")
+        value = values[0].decode("utf-8").replace("\t", " ").strip(" ")
     except UnicodeDecodeError:
         raise CannotRead(UNCLEAR_FROM) from None
     address = _by_our_grammar(value)

@@ -24,9 +24,17 @@ _TOKENS = re.compile(rf'[ \t]+|(?<![^ \t;]){_COMMENT}(?=[ \t;]|$)|[^ \t;()"\\]+|
 _PAIR = re.compile(r'([a-z][a-z0-9.-]*)=(?:"([^"]*)"|([^"]*))', re.ASCII | re.IGNORECASE)
 _SERVER = re.compile(r"([a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)(?: 1)?", re.ASCII | re.IGNORECASE)
 
-_KNOWN = {
-    "spf": {"smtp.mailfrom", "smtp.helo", "smtp.client-ip", "smtp.remote-ip", "reason"},
-    "dkim": {"header.d", "header.i", "header.s", "header.b", "header.a", "x-bits", "reason"},
+_ANY, _HOST, _BASE64 = r".*", r"[a-z0-9._:\[\]-]*[a-z0-9\]]", r"[a-z0-9+/=]*"
+_KNOWN = {  # a pass with another property, or an odd value, may be the sender's own words: it says nothing
+    "spf": {"smtp.mailfrom": _ANY, "smtp.helo": _HOST, "smtp.client-ip": _HOST, "smtp.remote-ip": _HOST},
+    "dkim": {
+        "header.d": _ANY,
+        "header.i": _ANY,
+        "header.s": r"[a-z0-9_][a-z0-9._-]*",
+        "header.b": _BASE64,
+        "header.a": r"[a-z0-9-]+",
+        "x-bits": r"[0-9]+",
+    },
 }
 
 
@@ -79,9 +87,16 @@ def _results(parts: list[str]) -> Iterator[Result | None]:
             continue
         method = next(iter(named))
         result = named.pop(method).lower()
-        if result == "pass" and method in _KNOWN and not named.keys() <= _KNOWN[method]:
-            continue  # a property nobody knows may be the sender's own words: this pass says nothing
-        yield method, result, named
+        if result != "pass" or _is_plain(method, named):
+            yield method, result, named
+
+
+def _is_plain(method: str, named: dict[str, str]) -> bool:
+    known = _KNOWN.get(method)
+    return known is None or all(
+        name in known and re.fullmatch(known[name], value, re.ASCII | re.IGNORECASE)
+        for name, value in named.items()
+    )
 
 
 def _meaning(server: str, results: list[Result]) -> Upstream | None:
