@@ -1,4 +1,4 @@
-"""HTML as a person sees it. The corpus has whole mails; here is each way to hide text, beside its honest twin."""
+"""HTML as a person sees it. The corpus has whole mails; here is each way to hide text, and honest twins."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_what_ends_a_hidden_piece_ends_it(html: str) -> None:
         ("<a href='mailto:a@example.org'>a@example.org</a>", "a@example.org"),
         ("<a href='javascript:x()'>here</a>", "here"),
         ("<img src='cid:a1' alt=x> <img src='https://example.org/x.png' alt=y>", "[cid:a1]"),
-        ("<blockquote type=cite>a<blockquote>b</blockquote></blockquote>c", ">\n> a\n> >\n> > b\n\nc"),
+        ("<blockquote type=cite>a<blockquote>b</blockquote></blockquote>c", "> a\n> >\n> > b\n\nc"),
         ("<blockquote style='border:none'>a</blockquote>", "a"),
         ("5 < 6 and 7 > 6", "5 < 6 and 7 > 6"),
         ("a<", "a<"),

@@ -145,7 +145,7 @@ class TwoKinds:
         self.seen = 0
 
     async def web_ready(self, content: bytes) -> WebImage | NoImage:
-        self.seen += 1
+        self.seen += bool(content)
         return WebImage(b"new", "image/jpeg", "jpg", 1, 1) if self.seen % 2 else NoImage("it is ugly")
 
 

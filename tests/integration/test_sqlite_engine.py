@@ -287,11 +287,17 @@ async def test_a_home_behind_a_link_still_wakes(tmp_path: Path, opening: Opening
         link.unlink()
 
 
+def sockets(home: Path) -> Path:
+    """The folder where the processes of a store listen."""
+    folder = wakeups_module._folder_for(home / STORE_NAME)
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 async def test_sockets_of_the_dead_are_cleared_away(tmp_path: Path, opening: Opening) -> None:
     home = tmp_path / "home"
     first, second = opening(home), opening(home)
-    (home / "wake").mkdir(exist_ok=True)
-    stale = home / "wake" / "dead.claims.sock"
+    stale = sockets(home) / "dead.claims.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as dead:
         dead.bind(str(stale))
     assert stale.exists()
@@ -303,22 +309,24 @@ async def test_a_process_removes_its_own_sockets_when_it_leaves(tmp_path: Path, 
     home = tmp_path / "home"
     await opening(home).broker.nudged(W1, wait=0)
     leaving = open_sqlite(home, ManualClock("leaving"), LIMITS)
-    await leaving.broker.nudged(W2, wait=0)
-    assert [path for path in (home / "wake").iterdir() if path.name.startswith("leaving")]
-    leaving.close()
-    assert not [path for path in (home / "wake").iterdir() if path.name.startswith("leaving")]
+    try:
+        await leaving.broker.nudged(W2, wait=0)
+        assert list(sockets(home).glob("leaving*"))
+    finally:
+        leaving.close()
+    assert not list(sockets(home).glob("leaving*"))
 
 
 async def test_a_socket_born_in_the_same_tick_of_the_file_system_is_noticed(tmp_path: Path) -> None:
     """The time of a folder stands still for milliseconds; a worker that starts then must still be woken."""
-    store = tmp_path / STORE_NAME
+    store, folder = tmp_path / STORE_NAME, sockets(tmp_path)
     mouth, early, late = (SocketWakeups(store, name) for name in ("mouth", "early", "late"))
     try:
         early.listen(CLAIMS)
-        born = (tmp_path / "wake").stat()
+        born = folder.stat()
         mouth.send([CLAIMS])
         ear = late.listen(CLAIMS)
-        os.utime(tmp_path / "wake", ns=(born.st_atime_ns, born.st_mtime_ns))
+        os.utime(folder, ns=(born.st_atime_ns, born.st_mtime_ns))
         mouth.send([CLAIMS])
         await asyncio.wait_for(ear.wait(LONG), SOON)
     finally:

@@ -14,12 +14,13 @@ import fcntl
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from webordinary.backends.sqlite.schema import check_version, migrate
+from webordinary.backends.sqlite.schema import check_version, is_older, migrate
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import Wakeups
 from webordinary.core.errors import BackendUnavailable, StoreBusy, StoreFull, WebordinaryError
@@ -32,8 +33,10 @@ LOCK_WAIT_SECONDS = 10.0  # another process's transaction takes milliseconds; lo
 FOREIGN_LOCK_SECONDS = 2.0  # a tool that writes to the file without our lock
 VERBS_PER_COMMIT = 512
 CHECKPOINT_PAGES = 4000
-FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE}
+LOCK_LOOK_SECONDS = 0.01
+FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
 BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+PRIMARY_CODE = 0xFF  # the other bits of a code of SQLite's say more about the same thing
 
 
 @dataclass(slots=True)
@@ -65,19 +68,20 @@ class Engine:
             self._lock_file = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             opened.callback(self._close_lock_file)
             self._writer = opened.enter_context(contextlib.closing(_connect(path, synchronous)))
-            fcntl.flock(self._lock_file, fcntl.LOCK_EX)
-            try:
-                migrate(self._writer, str(path))
-            finally:
-                fcntl.flock(self._lock_file, fcntl.LOCK_UN)
+            if is_older(self._writer):  # only then: a store whose lock is stuck can still be looked at
+                with _locked(self._lock_file, path):
+                    migrate(self._writer, str(path))
             self._reader = opened.enter_context(
                 contextlib.closing(_connect(path, synchronous, read_only=True))
             )
             self._opened = opened.pop_all()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. Whoever still waits is told that nothing came of it."""
         self._opened.close()
+        if self._overdue is not None:
+            self._overdue.cancel()
+        self._answer_all(BackendUnavailable(f"{self.path} was closed before this was stored"))
 
     def _close_lock_file(self) -> None:
         if self._lock_file >= 0:
@@ -99,6 +103,8 @@ class Engine:
 
     async def write(self, verb: Verb[T]) -> T:
         """Run a verb in a durable transaction, possibly shared with other verbs of this turn."""
+        if self._lock_file < 0:
+            raise BackendUnavailable(f"{self.path} is closed")
         if not self._shared_commits:
             return self._write_alone(verb)
         loop = asyncio.get_running_loop()
@@ -133,6 +139,8 @@ class Engine:
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take the lock at once if it is free; otherwise let a thread wait for it."""
+        if self._lock_file < 0:
+            return
         try:
             fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -147,7 +155,8 @@ class Engine:
         def locked() -> None:
             if self._overdue is not None:
                 self._overdue.cancel()
-            self._commit_all(loop)
+            if self._lock_file >= 0:
+                self._commit_all(loop)
 
         def wait() -> None:
             with contextlib.suppress(OSError, RuntimeError):  # closed meanwhile
@@ -159,14 +168,13 @@ class Engine:
     def _give_up_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer those who waited so far; the thread goes on waiting for those who ask later."""
         self._overdue = loop.call_later(LOCK_WAIT_SECONDS, self._give_up_waiting, loop)
+        self._answer_all(_locked_for_too_long(self.path))
+
+    def _answer_all(self, error: WebordinaryError) -> None:
         asked, self._asked = self._asked, []
-        busy = StoreBusy(
-            f"{self.path} has been locked by another process for {LOCK_WAIT_SECONDS:g} s. "
-            "Nothing of this call was stored; it can be repeated."
-        )
         for one in asked:
             if not one.future.done():
-                one.future.set_exception(busy)
+                one.future.set_exception(error)
 
     def _commit_all(self, loop: asyncio.AbstractEventLoop) -> None:
         """With the lock held: run what was asked for in one commit, and hand out the results."""
@@ -192,8 +200,10 @@ class Engine:
             return []
         try:
             return list(zip(batch, self._transact([one.verb for one in batch], topics), strict=True))
-        except Exception:  # noqa: BLE001 - one verb spoiled the batch: let each stand for itself
+        except Exception as error:  # noqa: BLE001 - one verb spoiled the batch: let each stand for itself
             topics.clear()
+            if isinstance(error, sqlite3.Error) and _is_busy(error):  # or each would wait as long again
+                return [(one, _our_error(error, self.path)) for one in batch]
             return [(one, self._transact_one(one.verb, topics)) for one in batch]
 
     def _transact_one(self, verb: Verb[Any], topics: dict[str, None]) -> object:
@@ -247,12 +257,40 @@ def _translated(path: Path) -> Iterator[None]:
 
 
 def _our_error(error: sqlite3.Error, path: Path) -> WebordinaryError:
-    code = getattr(error, "sqlite_errorcode", None)
-    if code in FULL_CODES:
+    if getattr(error, "sqlite_errorcode", None) in FULL_CODES:
         return StoreFull(
             f"there is no room left for {path}. Nothing of this call was stored, all that was "
             "acknowledged before is kept. Free some space there and try again."
         )
-    if code in BUSY_CODES:
+    if _is_busy(error):
         return StoreBusy(f"another program keeps {path} locked. Nothing of this call was stored; try again.")
     return BackendUnavailable(f"{path}: {error}")
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & PRIMARY_CODE in BUSY_CODES
+
+
+@contextlib.contextmanager
+def _locked(lock_file: int, path: Path) -> Iterator[None]:
+    """Hold the lock that writers of all processes take in turn. Only for before there is a loop to block."""
+    deadline = time.monotonic() + LOCK_WAIT_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise _locked_for_too_long(path) from None
+            time.sleep(LOCK_LOOK_SECONDS)
+    try:
+        yield
+    finally:
+        fcntl.flock(lock_file, fcntl.LOCK_UN)
+
+
+def _locked_for_too_long(path: Path) -> StoreBusy:
+    return StoreBusy(
+        f"{path} has been locked by another process for {LOCK_WAIT_SECONDS:g} s. "
+        "Nothing of this call was stored; it can be repeated."
+    )

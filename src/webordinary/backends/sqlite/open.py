@@ -30,7 +30,11 @@ def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = 
         raise BackendUnavailable(f"can't use {home}: {error.strerror}. Choose another --home.") from error
     path = home / STORE_NAME
     wakeups = SocketWakeups(path, clock.unique())
-    engine = Engine(path, clock, wakeups, synchronous=synchronous)
+    try:
+        engine = Engine(path, clock, wakeups, synchronous=synchronous)
+    except BaseException:
+        wakeups.close()
+        raise
     wakeups.watch(engine.changes_seen)
     broker = TransactionalBroker(SqliteStore(engine, limits), wakeups, clock)
 

@@ -175,10 +175,15 @@ def check_version(connection: sqlite3.Connection, path: str) -> None:
         )
 
 
+def is_older(connection: sqlite3.Connection) -> bool:
+    """Say whether the file has to be brought forward."""
+    return version(connection) < SCHEMA_VERSION
+
+
 def migrate(connection: sqlite3.Connection, path: str) -> None:
     """Bring the file to this version, each step in its own transaction."""
     check_version(connection, path)
-    if version(connection) == SCHEMA_VERSION:
+    if not is_older(connection):
         return
     # Once and only here: two processes that both do this at first sight lock each other out.
     connection.execute("PRAGMA journal_mode = wal")

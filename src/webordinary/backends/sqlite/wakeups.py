@@ -14,6 +14,7 @@ import logging
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -27,6 +28,7 @@ SOCKET_NAME_BYTES = 40
 DATAGRAM_BYTES = 16_000
 DATAGRAMS_PER_READ = 64
 MISSED_WAKEUP_SECONDS = 1.0
+FOLDER_TICK_NS = 100_000_000  # a folder that changed twice within a tick of its file system shows one time
 EVERYTHING = b"*"
 
 
@@ -84,8 +86,6 @@ class SocketWakeups:
                 self._path(kind).unlink(missing_ok=True)
         self._ears.clear()
         self._mouth.close()
-        with contextlib.suppress(OSError):
-            self._folder.rmdir()  # the last one leaves nothing behind
 
     def _path(self, kind: str) -> Path:
         return self._folder / f"{self._name}.{kind}.sock"
@@ -96,7 +96,6 @@ class SocketWakeups:
             self._look_again()
         ears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
             ears.bind(str(self._path(kind)))
         except OSError as error:
             ears.close()
@@ -139,7 +138,8 @@ class SocketWakeups:
         with contextlib.suppress(OSError):
             changed = self._folder.stat().st_mtime_ns
             if changed != self._folder_changed_ns:
-                self._folder_changed_ns = changed
+                is_settled = time.time_ns() - changed > FOLDER_TICK_NS
+                self._folder_changed_ns = changed if is_settled else -1
                 self._peers = {}
                 for peer in sorted(self._folder.glob("*.sock")):
                     name, _, kind = peer.name.removesuffix(".sock").rpartition(".")
@@ -167,9 +167,10 @@ def _kind(topic: str) -> str:
 
 def _folder_for(store: Path) -> Path:
     """Beside the store; in the temporary folder where that path is too long for a socket."""
-    folder = store.absolute().parent / "wake"
+    store = store.resolve()  # whatever name a process knows it by
+    folder = store.parent / "wake"
     if len(os.fsencode(folder)) + SOCKET_NAME_BYTES > SOCKET_PATH_BYTES:
-        digest = hashlib.sha256(os.fsencode(store.resolve())).hexdigest()[:16]
+        digest = hashlib.sha256(os.fsencode(store)).hexdigest()[:16]
         folder = Path(tempfile.gettempdir()) / f"webordinary-{os.getuid()}-{digest}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

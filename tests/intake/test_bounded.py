@@ -1,0 +1,205 @@
+"""Processes that may hang, bloat or die, and take nobody with them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from webordinary.adapters import bounded as module
+from webordinary.adapters.bounded import TOO_MUCH, Bounded, BoundedReader, OutOfBounds
+from webordinary.core.mail import ParsedMail, UnreadableMail
+
+MAIL = b"From: Scott <scott@example.com>\r\nMessage-ID: <a@example.com>\r\n\r\nhello\r\n"
+MEMORY_BYTES = 512 * 1024 * 1024
+
+
+def children() -> set[int]:
+    """Processes that this one started and that are not gone, zombies included."""
+    listed = Path(f"/proc/{os.getpid()}/task")
+    return {int(pid) for task in listed.iterdir() for pid in (task / "children").read_text().split()}
+
+
+async def soon(is_true: Callable[[], bool]) -> bool:
+    for _ in range(500):
+        if is_true():
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+async def test_a_function_runs_elsewhere_and_its_value_comes_back() -> None:
+    async with Bounded() as bounded:
+        assert await bounded.run(os.getpid) != os.getpid()
+        assert await bounded.run(os.getpid) == await bounded.run(os.getpid), "one process serves many calls"
+
+
+async def test_a_call_that_hangs_is_ended_and_the_next_one_served() -> None:
+    """No mail can stop the mail behind it."""
+    async with Bounded(seconds=0.2) as bounded:
+        with pytest.raises(OutOfBounds):
+            await bounded.run(time.sleep, 600)
+        assert await bounded.run(len, b"four") == 4
+
+
+async def test_a_process_that_cannot_hear_its_alarm_is_killed_from_outside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stopped process hears nothing; whoever waits for it must not wait for ever."""
+    monkeypatch.setattr(module, "STARTING_SECONDS", 1.0)
+    async with Bounded(seconds=0.2) as bounded:
+        pid = await bounded.run(os.getpid)
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(OutOfBounds):
+            await bounded.run(len, b"four")
+        assert await soon(lambda: not is_alive(pid))
+        assert await bounded.run(len, b"four") == 4
+
+
+async def test_a_call_that_wants_too_much_memory_gets_none() -> None:
+    async with Bounded(memory_bytes=MEMORY_BYTES) as bounded:
+        with pytest.raises(OutOfBounds):
+            await bounded.run(bytearray, 2 * MEMORY_BYTES)
+        assert await bounded.run(len, b"four") == 4
+
+
+@pytest.mark.parametrize(
+    "code", ["__import__('os')._exit(3)", "__import__('os').kill(__import__('os').getpid(), 11)"]
+)
+async def test_a_process_that_dies_is_replaced(code: str) -> None:
+    async with Bounded() as bounded:
+        with pytest.raises(OutOfBounds):
+            await bounded.run(eval, code)
+        assert await bounded.run(len, b"four") == 4
+
+
+async def test_an_error_is_told_and_costs_no_process() -> None:
+    async with Bounded() as bounded:
+        pid = await bounded.run(os.getpid)
+        with pytest.raises(OutOfBounds, match="ZeroDivisionError"):
+            await bounded.run(eval, "1 / 0")
+        assert await bounded.run(os.getpid) == pid
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "__import__('pathlib').Path('/')",
+        "__import__('datetime').date(2026, 5, 12)",
+        "type('X', (), {'__reduce__': lambda self: (print, ('evil',))})()",
+        "type('X', (), {'__reduce__': lambda self: (__import__('os').system, ('touch /tmp/evil',))})()",
+    ],
+)
+async def test_an_answer_that_is_no_plain_value_is_not_read(code: str) -> None:
+    """The process has worked on hostile bytes: what it says is hostile too."""
+    async with Bounded() as bounded:
+        with pytest.raises(OutOfBounds, match="nonsense"):
+            await bounded.run(eval, code)
+
+
+async def test_a_stray_print_is_no_answer() -> None:
+    async with Bounded() as bounded:
+        assert await bounded.run(eval, "print('x' * 100, flush=True)") is None
+        assert await bounded.run(len, b"four") == 4
+
+
+async def test_a_cancelled_call_takes_its_process_along() -> None:
+    """Its late answer must not be taken for the answer to the next call."""
+    async with Bounded() as bounded:
+        pid = await bounded.run(os.getpid)
+        call = asyncio.create_task(bounded.run(time.sleep, 600))
+        await asyncio.sleep(0.05)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert not is_alive(pid)
+        assert await bounded.run(len, b"four") == 4
+
+
+async def test_calls_wait_for_a_free_process() -> None:
+    async with Bounded(processes=2) as bounded:
+        pids = await asyncio.gather(*(bounded.run(os.getpid) for _ in range(40)))
+        assert len(set(pids)) <= 2
+
+
+async def test_a_process_retires_before_it_can_leak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CALLS_EACH", 3)
+    async with Bounded() as bounded:
+        pids = [await bounded.run(os.getpid) for _ in range(6)]
+        assert len(set(pids[:3])) == len(set(pids[3:])) == 1
+        assert pids[0] != pids[3]
+
+
+async def test_closing_leaves_no_process() -> None:
+    before = children()
+    async with Bounded(processes=2) as bounded:
+        await asyncio.gather(*(bounded.run(time.sleep, 0.05) for _ in range(2)))
+        assert len(children() - before) == 2
+    assert children() <= before
+
+
+async def test_our_secrets_stay_with_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hostile bytes are read there; a key in the environment would be one bug away."""
+    monkeypatch.setenv("WEBORDINARY_RELAY_PASSWORD", "secret")
+    async with Bounded() as bounded:
+        seen = await bounded.run(eval, "dict(__import__('os').environ)")
+    assert "WEBORDINARY_RELAY_PASSWORD" not in seen
+
+
+@pytest.mark.parametrize("doing", ["len, b'x'", "time.sleep, 600"])
+def test_a_killed_gateway_leaves_no_process_behind(doing: str) -> None:
+    """Neither an idle one nor one that hangs."""
+    program = f"""
+        import asyncio, os, time
+        from webordinary.adapters.bounded import Bounded
+        async def main():
+            bounded = Bounded(seconds=2)
+            print(await bounded.run(os.getpid), flush=True)
+            await bounded.run({doing})
+            await asyncio.sleep(600)
+        asyncio.run(main())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as gateway:
+        assert gateway.stdout is not None
+        pid = int(gateway.stdout.readline())
+        assert is_alive(pid)
+        gateway.kill()
+    assert asyncio.run(soon(lambda: not is_alive(pid)))
+
+
+async def test_the_reader_gives_values_whatever_happens() -> None:
+    async with Bounded() as bounded:
+        mail = await BoundedReader(bounded).read(MAIL)
+        assert isinstance(mail, ParsedMail)
+        assert mail.instruction == "hello"
+
+
+async def test_a_mail_that_is_out_of_bounds_is_unreadable_and_can_be_answered() -> None:
+    """Its header is enough to know whom to tell."""
+    async with Bounded(seconds=0.001) as bounded:
+        mail = await BoundedReader(bounded).read(MAIL + b"x\r\n" * 59_000)
+    assert isinstance(mail, UnreadableMail)
+    assert (mail.reason, mail.reply_to, mail.message_id) == (TOO_MUCH, "scott@example.com", "<a@example.com>")
+
+
+async def test_a_mail_as_large_as_allowed_goes_there_and_back() -> None:
+    """Pipes are small; mails are not."""
+    async with Bounded() as bounded:
+        content = await bounded.run(bytes, 30 * 1024 * 1024)
+    assert len(content) == 30 * 1024 * 1024
