@@ -112,6 +112,32 @@ async def test_an_answer_that_is_no_plain_value_is_not_read(code: str) -> None:
             await bounded.run(eval, code)
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        *(
+            b"webordinary.core.mail dataclass",
+            b"webordinary.core.mail StrEnum",
+            b"webordinary.core.mail field",
+        ),
+        *(b"webordinary.core.mail Envelope.__init__", b"webordinary.core.errors BadInput", b"builtins eval"),
+    ],
+)
+def test_only_our_own_plain_classes_can_be_named_in_an_answer(named: bytes) -> None:
+    """A pickle is a program; this one knows no verbs."""
+    answer = b"c" + named.replace(b" ", b"\n") + b"\n."
+    with pytest.raises(OutOfBounds, match="nonsense"):
+        module._plain(answer)
+
+
+async def test_an_answer_beyond_all_measure_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER_BYTES", 1_000)
+    async with Bounded() as bounded:
+        with pytest.raises(OutOfBounds):
+            await bounded.run(bytes, 2_000)
+        assert await bounded.run(len, b"four") == 4
+
+
 async def test_a_stray_print_is_no_answer() -> None:
     async with Bounded() as bounded:
         assert await bounded.run(eval, "print('x' * 100, flush=True)") is None

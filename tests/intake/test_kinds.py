@@ -133,6 +133,32 @@ def test_too_many_and_too_large_files_are_named() -> None:
     ]
 
 
+def parsed(body: bytes) -> ParsedMail:
+    mail = read(b"From: scott@example.com\r\nContent-Type: " + body)
+    assert isinstance(mail, ParsedMail)
+    return mail
+
+
+def test_what_belongs_to_a_letter_is_no_part_of_its_words() -> None:
+    """Whatever stands beside the first part of a `related` is something that part points at."""
+    mail = parsed(
+        b"multipart/related; boundary=b\r\n\r\n--b\r\n\r\nhello\r\n--b\r\n"
+        b"Content-Type: text/html\r\n\r\n<html>frame</html>\r\n--b--\r\n"
+    )
+    assert mail.instruction == "hello"
+    assert [file.claimed_name for file in mail.skipped] == ["a file without a name"]
+
+
+def test_a_torn_container_inside_a_mail_is_named() -> None:
+    """The rest of the mail is still worth reading."""
+    mail = parsed(
+        b"multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nhello\r\n--b\r\n"
+        b"Content-Type: multipart/mixed\r\n\r\nwhere are they?\r\n--b--\r\n"
+    )
+    assert mail.instruction == "hello"
+    assert [file.reason for file in mail.skipped] == ["this part of the mail is damaged"]
+
+
 def test_a_part_without_name_and_content_is_nothing() -> None:
     files = sort_files([Part("application/octet-stream")])
     assert (files.found, files.skipped) == ([], [])

@@ -17,9 +17,7 @@ TOO_INTRICATE = "its text is made of too many pieces"
 
 _MARKUP = re.compile(r"<(?:!--|[!?]|/?[A-Za-z])")
 _NAME = re.compile(r"[^\s/>]+")
-_ATTRIBUTE = re.compile(
-    r"""[\s/]*+(?:(>)|([^\s/>=]?+[^\s/>=]*+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>]*+))?)"""
-)
+_ATTRIBUTE = re.compile(r"""[\s/]*+(?:(>)|([^\s/>][^\s/>=]*+)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s>]*+))?)""")
 _RAW = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "template")
@@ -90,8 +88,6 @@ def _opening(html: str, start: int) -> tuple[Open | None, int]:
     tag, position = name[0][:_TAG_NAME_CHARACTERS].lower(), name.end()
     attributes: dict[str, str] = {}
     while (found := _ATTRIBUTE.match(html, position)) is not None and found[1] is None:
-        if found.end() == position:
-            return None, -1
         if len(attributes) < _ATTRIBUTES:
             attributes.setdefault(found[2].lower(), unescape((found[3] or "").strip("\"'")))
         position = found.end()

@@ -25,11 +25,6 @@ class Kind:
     family: str = "document"  # the first word of our name for it
     refusal: str = ""
 
-    @property
-    def is_picture(self) -> bool:
-        """Pictures are made anew before anybody uses them."""
-        return self.family == "image"
-
 
 def _picture(name: str, extension: str) -> Kind:
     return Kind(f"image/{name}", extension, "image")

@@ -103,54 +103,50 @@ class _Reading:
     def read(self, how: Manner) -> None:
         at = 0
         while at < len(self.lines):
-            line = self.lines[at]
-            if not line.strip():
-                (self.history if at and _is_quoted(self.lines[at - 1]) else self.own[-1]).append(line)
-                at += 1
-                continue
-            if is_forward_mark(line) or (how is not Manner.REPLY and self._forwards_in_quotes(at)):
-                self.forwarded += self.lines[at:]
+            taken = self._take(at, how)
+            if not taken:
                 return
-            if is_original_mark(line) or is_heading(self.lines, at):
-                self._take_rest(at, how)
-                return
-            length = attribution(self.lines, at)
-            if length and not self._is_quoted_after(at + length):
-                self.history += self.lines[at:]
-                return
-            if _is_quoted(line):
-                self._take_quote(line)
-            elif length:
-                self.history += self.lines[at : at + length]
-            else:
-                self.own[-1].append(line)
-            at += length or 1
+            at += taken
 
-    def _take_rest(self, at: int, how: Manner) -> None:
-        """Everything from here on is the earlier mail; in an answer that is history."""
-        while at and (not self.lines[at - 1].strip() or _has_rule(self.lines[at - 1])):
-            at -= 1  # a mark in a language that we do not know
-            if self.own[-1]:
-                self.own[-1].pop()
-        if how is Manner.REPLY:
-            self.history += self.lines[at:]
-        else:
+    def _take(self, at: int, how: Manner) -> int:
+        """Take the next line, or the lines that belong to it; say how many. 0: all the rest was taken."""
+        line = self.lines[at]
+        if not line.strip():
+            self.own[-1].append(line)
+            return 1
+        if _is_quoted(line):
+            return self._take_quoted(at, how)
+        if is_forward_mark(line):
             self.forwarded += self.lines[at:]
+            return 0
+        if is_original_mark(line) or is_heading(self.lines, at):
+            return self._take_earlier_mail(at, how)
+        length = attribution(self.lines, at)
+        if length and not self._is_quoted_after(at + length):
+            self.history += self.lines[at:]
+            return 0
+        (self.history if length else self.own[-1]).extend(self.lines[at : at + max(1, length)])
+        return max(1, length)
 
-    def _take_quote(self, line: str) -> None:
+    def _take_quoted(self, at: int, how: Manner) -> int:
         """A line that somebody else wrote. What introduces it, right before, is not this person's either."""
+        if how is not Manner.REPLY and is_forward_mark(self.lines[at]):  # some mark even that like a quote
+            self.forwarded += self.lines[at:]
+            return 0
         if self.own[-1]:
             self.history += _taken_introduction(self.own[-1])
             self.own.append([])
-        self.history.append(line)
+        self.history.append(self.lines[at])
+        return 1
 
-    def _forwards_in_quotes(self, at: int) -> bool:
-        """Some programs mark a forwarded mail like a quote, heading included."""
-        if not _is_quoted(self.lines[at]) or (at and _is_quoted(self.lines[at - 1])):
-            return False
-        inner = [_unquoted(line) for line in self.lines[at : at + HEADING_LINES + 2]]
-        first = next((i for i, line in enumerate(inner) if line.strip()), 0)
-        return is_forward_mark(inner[first]) or is_heading(inner, first)
+    def _take_earlier_mail(self, at: int, how: Manner) -> int:
+        """Everything from here on is the earlier mail; in an answer that is history."""
+        own = self.own[-1]
+        mark = []  # what stands right before it, in a language that we do not know
+        while own and (not own[-1].strip() or _has_rule(own[-1])):
+            mark.insert(0, own.pop())
+        (self.history if how is Manner.REPLY else self.forwarded).extend([*mark, *self.lines[at:]])
+        return 0
 
     def _is_quoted_after(self, at: int) -> bool:
         following = next((line for line in self.lines[at : at + GAP_LINES] if line.strip()), "")
@@ -159,10 +155,6 @@ class _Reading:
 
 def _is_quoted(line: str) -> bool:
     return line.lstrip().startswith(QUOTE_MARKS)
-
-
-def _unquoted(line: str) -> str:
-    return line.lstrip("".join((" ", *QUOTE_MARKS)))
 
 
 def _taken_introduction(chunk: list[str]) -> list[str]:
