@@ -90,13 +90,14 @@ def test_marks_inside_a_quote_end_nothing() -> None:
         "---------- Forwarded message ---------",
         "Begin forwarded message:",
     ):
-        text = f"On 5/12/26 09:58, Scott wrote:\n> Hello\n> {mark}\n> From: x\n> Shall I?\n\nYes.\n\n> And now?\n\nNo."
-        words = new_words(text, Manner.REPLY)
+        earlier = f"On 5/12/26 09:58, Scott wrote:\n> Hello\n> {mark}\n> From: x\n> Shall I?"
+        words = new_words(f"{earlier}\n\nYes.\n\n> And now?\n\nNo.", Manner.REPLY)
         assert (words.instruction, words.quoted) == ("Yes.\n\nNo.", "")
 
 
 def test_a_mark_in_an_unknown_language_goes_with_what_it_marks() -> None:
-    text = "Yes.\n\n-------- Oriĝinala mesaĝo --------\nFrom: Scott <scott@example.com>\nTo: x\nSubject: y\n\nold"
+    heading = "From: Scott <scott@example.com>\nTo: x\nSubject: y"
+    text = f"Yes.\n\n-------- Oriĝinala mesaĝo --------\n{heading}\n\nold"
     assert new_words(text, Manner.REPLY).instruction == "Yes."
     assert new_words(text, Manner.NEW).quoted.startswith("> -------- Oriĝinala")
 

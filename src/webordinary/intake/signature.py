@@ -41,7 +41,7 @@ def _cut_small_print(lines: list[str]) -> list[str]:
     """Small print starts a paragraph, after other text, and goes on to the end."""
     seen_text = False
     for at, line in enumerate(lines):
-        starts_paragraph = at > 0 and not (lines[at - 1].strip(" _*-=") or RULE.fullmatch(lines[at - 1]))
+        starts_paragraph = at > 0 and not lines[at - 1].strip(" _*-=")
         if seen_text and starts_paragraph and SMALL_PRINT.match(line.lstrip(" *_[")[:400]):
             return lines[:at]
         seen_text = seen_text or bool(line.strip(" _*-="))

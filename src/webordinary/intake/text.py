@@ -142,10 +142,11 @@ class _Reading:
     def _take_earlier_mail(self, at: int, how: Manner) -> int:
         """Everything from here on is the earlier mail; in an answer that is history."""
         own = self.own[-1]
-        mark = []  # what stands right before it, in a language that we do not know
-        while own and (not own[-1].strip() or _has_rule(own[-1])):
-            mark.insert(0, own.pop())
-        (self.history if how is Manner.REPLY else self.forwarded).extend([*mark, *self.lines[at:]])
+        kept = len(own)
+        while kept and (not own[kept - 1].strip() or _has_rule(own[kept - 1])):
+            kept -= 1  # a mark right before it, in a language that we do not know
+        (self.history if how is Manner.REPLY else self.forwarded).extend([*own[kept:], *self.lines[at:]])
+        del own[kept:]
         return 0
 
     def _is_quoted_after(self, at: int) -> bool:
