@@ -64,6 +64,7 @@ VISIBLE_STYLES = [
     "color:white;background-color:navy",
     "color:#fff;background:url(x.png) no-repeat",
     "color:#fff;background:linear-gradient(red, blue)",
+    "color:#fff;background-image:url(x.png)",
     "position:absolute;left:10px",
     "position:relative;left:-5px",
     "text-indent:-20px",

@@ -57,6 +57,8 @@ NOBODY = [
     "undisclosed-recipients:;",
     "scott@example.com (mallory@evil.example.org)",
     "scott@example.com (comment)",
+    "Scott ( <scott@example.com>",
+    'Scott "(" ( <scott@example.com>',
     "(comment) scott@example.com",
     "scott(comment)@example.com",
     "scott@(comment)example.com",

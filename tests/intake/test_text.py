@@ -68,6 +68,13 @@ def test_a_wrapped_introduction_is_one() -> None:
     assert new_words(f"Yes.\n\n{line}\n> x", Manner.REPLY).instruction == "Yes."
 
 
+@pytest.mark.parametrize("line", INTRODUCTIONS)
+def test_words_right_above_an_introduction_are_not_part_of_it(line: str) -> None:
+    """Not everybody leaves an empty line."""
+    words = new_words(f"Do this.\nOn the page as well.\n{line}\n> old", Manner.REPLY)
+    assert words.instruction == "Do this.\nOn the page as well."
+
+
 def test_history_is_dropped_only_from_an_answer() -> None:
     """In a thread the conversation knows it. Anywhere else it may be what the mail is about."""
     text = "See below.\n\nFrom: Kitchen <k@example.com>\nSent: 12 May\nTo: Scott\nSubject: Menu\n\nSoup"
@@ -109,6 +116,7 @@ def test_a_signature_without_its_space_is_short_and_last() -> None:
     assert new_words(long_rest, Manner.NEW).instruction == long_rest
     wide_rest = "Do it.\n--\n" + "a long sentence " * 11
     assert new_words(wide_rest, Manner.NEW).instruction == wide_rest.rstrip()
+    assert new_words(long_rest.replace("--", "-- "), Manner.NEW).instruction == "Do it."
     assert new_words("--\nDo it.", Manner.NEW).instruction == "--\nDo it."
 
 

@@ -6,6 +6,7 @@ import email
 import json
 import smtplib
 import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from email.policy import default
 from pathlib import Path
 
 import pytest
+import trustme
 
 from tests.integration.cli_support import FAST_LIMITS, Home, eventually
 from webordinary.core.job import JobState
@@ -102,6 +104,49 @@ def test_without_proof_a_mail_is_kept_and_carried_out_for_nobody(mailroom: Mailr
         (record,) = mailroom.ask(lambda backend: backend.mailbox.mails(limit=5))
         assert record.state is MailState.QUARANTINED
         assert mailroom.jobs() == []
+    (listed,) = mailroom.json("mails", "--state", "quarantined")
+    assert (listed["id"], listed["reason"]) == (record.id, record.reason)
+    assert "Change the title" in mailroom.said("mails", record.id)
+    assert mailroom.json("mails", "--state", "accepted") == []
+    assert "there is no mail" in mailroom.complained("mails", "nothing", code=4)
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    folder = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost")
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    issued.private_key_pem.write_to_path(str(folder / "key.pem"))
+    for blob in issued.cert_chain_pems:
+        blob.write_to_path(str(folder / "cert.pem"), append=True)
+    return folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
+
+
+def test_with_a_certificate_the_conversation_can_be_encrypted(
+    mailroom: Mailroom, certificate: tuple[Path, Path, Path]
+) -> None:
+    ca, cert, key = certificate
+    settings = f'{FAST_LIMITS}\n[mail]\ntls_certificate = "{cert}"\ntls_key = "{key}"\n'
+    (mailroom.folder / "webordinary.toml").write_text(settings)
+    with mailroom.gateway("--trust-loopback"):
+        with smtplib.SMTP("localhost", mailroom.port) as server:
+            server.starttls(context=ssl.create_default_context(cafile=str(ca)))
+            server.send_message(written("Change the title"), "scott@example.com", [ADDRESS])
+        assert len(mailroom.jobs()) == 1
+
+
+def test_a_mail_server_on_the_same_machine_may_speak_lmtp(mailroom: Mailroom) -> None:
+    (mailroom.folder / "webordinary.toml").write_text(f"{FAST_LIMITS}\n[mail]\nlmtp = true\n")
+    with mailroom.gateway("--trust-loopback"):
+        with smtplib.LMTP("127.0.0.1", mailroom.port) as server:
+            server.send_message(written("Change the title"), "scott@example.com", [ADDRESS])
+        assert len(mailroom.jobs()) == 1
+
+
+def test_a_certificate_that_cannot_be_used_is_one_clear_sentence(mailroom: Mailroom) -> None:
+    (mailroom.folder / "webordinary.toml").write_text('[mail]\ntls_certificate = "/no"\ntls_key = "/where"\n')
+    assert "can't be used" in mailroom.complained("gateway", code=2)
 
 
 def test_unknown_mailboxes_are_refused_at_once_and_ours_announces_its_size(mailroom: Mailroom) -> None:

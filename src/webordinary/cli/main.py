@@ -34,6 +34,7 @@ COMMANDS = {
     "members": "list sites, and who may edit them from which address",
     "gateway": "take mail in by SMTP and IMAP, and send replies",
     "ingest": "take raw mail in from a file, a Maildir or an mbox",
+    "mails": "list what mail came in and what became of it, or show one",
     "simulate": "run the real code on virtual time under faults, or search the protocol exhaustively",
 }
 

@@ -196,8 +196,19 @@ def attribution(lines: Sequence[str], at: int) -> int:
         if len(text) > ATTRIBUTION_CHARACTERS:
             return 0
         if text.endswith(ATTRIBUTION_ENDS):
-            return length if is_attribution(text) else 0
+            later = (attribution(lines, at + skipped) for skipped in range(1, length))
+            is_one = is_attribution(text) and (_begins_with_date(lines[at]) or not any(later))
+            return length if is_one else 0
     return 0
+
+
+def _begins_with_date(line: str) -> bool:
+    """Tell a first line from a line of a person's own that stands right above one."""
+    lowered = line.strip().lower()
+    is_dated = any(map(str.isdigit, lowered))
+    return is_dated and any(
+        lowered.startswith(start) for starts, _ in ATTRIBUTIONS for start in starts if start
+    )
 
 
 def is_attribution(text: str) -> bool:

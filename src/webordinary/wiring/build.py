@@ -33,6 +33,11 @@ def store_path(home: Path) -> Path:
     return home / STORE_NAME
 
 
+def blobs_folder(home: Path) -> Path:
+    """Say where a home folder keeps raw mail and files."""
+    return home / "blobs"
+
+
 def build_handler(settings: Settings) -> Handler:
     """Make whoever carries jobs out, told to the log when it starts and ends one."""
     return Narrated(_handler(settings))

@@ -27,11 +27,11 @@ from webordinary.ports.resolver import Resolver
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
+from webordinary.wiring.build import blobs_folder
 from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url, token_key
 from webordinary.wiring.settings import Settings
 
 OUTBOX_FOLDER = "outbox"
-BLOBS_FOLDER = "blobs"
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
 
@@ -62,7 +62,7 @@ def open_mail_room(
     bounded = Bounded()
     reception = Reception(
         backend=backend,
-        blobs=FolderBlobs(settings.home / BLOBS_FOLDER),
+        blobs=FolderBlobs(blobs_folder(settings.home)),
         reader=BoundedReader(bounded, (mail.address.rpartition("@")[2],)),
         checks=checks,
         images=PillowImages(bounded),
