@@ -80,7 +80,7 @@ async def drill(folder: Path, mailer: str, rng: random.Random) -> tuple[Drill, l
     return Drill(copies, taken, kills), letters
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 async def test_every_letter_is_in_the_folder_once_however_many_senders_are_killed(tmp_path: Path) -> None:
     """A letter that was handed over but not noted is handed over again, and the folder knows it."""
     seen, letters = await drill(tmp_path, "lingering", random.Random(3))
@@ -92,7 +92,7 @@ async def test_every_letter_is_in_the_folder_once_however_many_senders_are_kille
     assert max(seen.taken) > 1  # the drill did strike while letters were in hand
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 async def test_the_drill_finds_a_mailer_that_does_not_know_a_letter_again(tmp_path: Path) -> None:
     """A harness that never caught a planted fault proves nothing."""
     seen, letters = await drill(tmp_path, "forgetful", random.Random(4))
