@@ -218,8 +218,9 @@ async def test_a_doubted_member_is_asked_at_the_address_on_file_and_can_confirm(
     confirming = replace(ELSEWHERE, recipients=(token,))
     stolen = await door.mail("yes", sender="eve@example.org", number="2", envelope=confirming)
     assert stolen.state is MailState.QUARANTINED
+    await door.mail("What is this? That was not me!", number="3", envelope=confirming)
     assert await door.jobs() == []
-    await door.mail("yes", number="3", envelope=confirming)
+    await door.mail("Yes!", number="4", envelope=confirming)
     assert await door.jobs() == [("amelia/scott", "Change the title")]
 
 

@@ -29,10 +29,11 @@ from webordinary.core.session_token import session_from_addresses
 from webordinary.core.site import Session
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
-from webordinary.identify.intent import Wish, read_arrival, read_wish
+from webordinary.identify.intent import Wish, read_arrival, read_wish, says_yes
 from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.files import web_ready
+from webordinary.intake.noise import why_automatic_line
 from webordinary.ports.backend import Backend
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
@@ -73,7 +74,7 @@ class Reception:
         blob = await self.blobs.put(raw)
         mail = await self.reader.read(raw)
         record = self._record(mail, blob)
-        automatic = mail.automatic or ("it has the null sender of a bounce" if _is_bounce(envelope) else "")
+        automatic = mail.automatic or why_automatic_line(envelope)
         if automatic:
             return await self._keep(record, MailState.IGNORED, automatic)
         if isinstance(mail, UnreadableMail):
@@ -125,6 +126,8 @@ class Reception:
         if original is None or original.from_address != mail.from_address:
             reason = "it confirms a mail that is not its sender's"
             return await self._keep(record, MailState.QUARANTINED, reason)
+        if not says_yes(mail.instruction):
+            return await self._keep(record, MailState.ANSWERED, "did not confirm an earlier mail")
         if original.state is MailState.QUARANTINED:
             await self._take_up(original, original.from_address, None)
         return await self._keep(record, MailState.ANSWERED, "confirmed an earlier mail")
@@ -276,10 +279,6 @@ class Reception:
 
 # A mail in one of these states may still become something else.
 RETHOUGHT = frozenset({MailState.QUARANTINED, MailState.ANSWERED, MailState.REFUSED})
-
-
-def _is_bounce(envelope: Envelope) -> bool:
-    return bool(envelope.recipients) and not envelope.mail_from
 
 
 def _bare(mail: UnreadableMail) -> ParsedMail:

@@ -33,6 +33,7 @@ _WORDS = {
     "status": Wish.STATUS,
     "help": Wish.HELP,
 }
+_YES = ("yes", "y", "ok", "okay", "confirm", "confirmed", "ja", "oui", "si")
 SHORT_CHARACTERS = 60
 _POLICY = re.compile(r"\[(interrupt|queue|replace-pending)\]", re.IGNORECASE)
 
@@ -43,6 +44,12 @@ def read_wish(instruction: str) -> Wish:
         return Wish.EDIT
     bare = _NOT_A_WORD.sub(" ", _COURTESY.sub(" ", instruction.lower())).strip()
     return _WORDS.get(bare, Wish.EDIT)
+
+
+def says_yes(text: str) -> bool:
+    """Read a confirmation. Only a clear yes is one: "that was not me" is an answer too."""
+    first = _NOT_A_WORD.sub(" ", text.lower()).split()[:1]
+    return len(text) <= SHORT_CHARACTERS and first in ([word] for word in _YES)
 
 
 def read_arrival(subject: str, default: Arrival) -> Arrival:

@@ -59,7 +59,7 @@ def open_mail_room(
         mail = replace(mail, trust_loopback=trust_loopback)
     clock, key = SystemClock(), token_key(settings.home)
     checks = OriginChecks(_resolver(mail), clock)
-    bounded = Bounded()
+    bounded = Bounded(processes=2)  # a large picture holds up nobody's words
     reception = Reception(
         backend=backend,
         blobs=FolderBlobs(blobs_folder(settings.home)),
