@@ -1,6 +1,8 @@
 """docs/cli.md says what the commands say."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,8 @@ import pytest
 from webordinary.cli.main import COMMANDS, build_parser
 from webordinary.cli.reference import WIDTH, every_parser, render
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "cli.md"
 HINT = "render it again: .venv/bin/python -m webordinary.cli.reference > docs/cli.md"
 
 
@@ -35,3 +38,24 @@ def test_the_help_of_a_command_is_on_the_page(command: str) -> None:
         check=True,
     )
     assert f"```text\n{printed.stdout}```" in PAGE.read_text(), HINT
+
+
+def documented_commands() -> list[str]:
+    """Every command of ours in a code block of a page that people read."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    blocks = [
+        block
+        for page in pages
+        if page.name != "cli.md"
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
+    ]
+    lines = [line.split("#")[0].strip(" &") for block in blocks for line in block.splitlines()]
+    return [line.removeprefix(".venv/bin/") for line in lines if "webordinary " in line.split("-m")[0]]
+
+
+@pytest.mark.parametrize("command", documented_commands())
+def test_every_command_in_the_docs_is_one_that_exists(command: str) -> None:
+    """A page that tells people to type what is refused is worse than none."""
+    program, *words = shlex.split(command)
+    assert program == "webordinary"
+    assert build_parser().parse_args(words).name == words[0]
