@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.directory import MemoryDirectory
 from webordinary.backends.memory.ledger import MemoryLedger
 from webordinary.backends.memory.mailbox import MemoryMailbox
 from webordinary.backends.memory.outbox import MemoryOutbox
 from webordinary.backends.memory.quotas import MemoryQuotas
-from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.store import TransactionalBroker
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.core.limits import Limits
@@ -18,7 +18,7 @@ from webordinary.ports.clock import Clock
 def open_memory(clock: Clock, limits: Limits) -> Backend:
     """Start empty; all is gone with the process."""
     wakeups = LocalWakeups()
-    store = MemoryStore(limits, clock, wakeups)
+    store = OperatedStore(limits, clock, wakeups)
     broker = TransactionalBroker(store, wakeups, clock)
     mailbox = MemoryMailbox()
     return Backend(
