@@ -25,7 +25,7 @@ from tests.authentication.world import (
     resolver,
     signed,
 )
-from webordinary.adapters.mail_checks.checks import OfflineChecks, OriginChecks
+from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OfflineChecks, OriginChecks
 from webordinary.adapters.mail_checks.dkim_check import SIGNATURES_MAX
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
 from webordinary.adapters.system_clock import SystemClock
@@ -332,3 +332,20 @@ def test_no_bytes_and_no_envelope_are_an_exception(raw: bytes, helo: str, mail_f
     found = checks._checked(letter(), envelope, OWNER)
     assert not found.doubt
     assert found.spf.result in {"none", "permerror", "temperror", "neutral", "fail", "softfail"}
+
+
+async def test_nobody_is_asked_about_mail_that_is_believed_anyway() -> None:
+    """A try-out on a machine without a network must not wait for name servers."""
+    asked_about: list[str] = []
+
+    class Asked(OfflineChecks):
+        async def check(self, raw: bytes, envelope: Envelope, from_address: str) -> Checks:
+            asked_about.append(envelope.peer)
+            return await super().check(raw, envelope, from_address)
+
+    checks = ChecksWhereNeeded(Asked(), lambda peer: peer == "127.0.0.1")
+    raw = b"From: scott@example.com\r\n\r\nhello\r\n"
+    for peer in ("127.0.0.1", "192.0.2.7"):
+        found = await checks.check(raw, Envelope(peer=peer), "scott@example.com")
+        assert (found.peer, found.doubt) == (peer, "")
+    assert asked_about == ["192.0.2.7"]

@@ -89,7 +89,6 @@ def test_every_verdict_is_an_allowed_move_from_running(
 ) -> None:
     verdict = judged(outcome, attempt, interrupted=interrupted)
     assert verdict.state in MOVES[JobState.RUNNING]
-    assert verdict.ends_the_job == (verdict.state not in (JobState.QUEUED, JobState.RETRYING))
     assert (verdict.retry_in > 0) == (verdict.state is JobState.RETRYING)
     verdict.note.encode()
 

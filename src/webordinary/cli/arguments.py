@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from dataclasses import replace
+from enum import StrEnum
 
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import Lane
@@ -44,6 +45,23 @@ def add_limit(parser: argparse.ArgumentParser, default: int) -> None:
     """How long a list may get."""
     parser.add_argument(
         "--limit", type=count, default=default, metavar="N", help=f"at most so many (default: {default})"
+    )
+
+
+def add_state(parser: argparse.ArgumentParser, states: type[StrEnum], thing: str) -> None:
+    """Only those in one state."""
+    names = [state.value for state in states]
+    parser.add_argument(
+        "--state", choices=names, metavar="STATE", help=f"only {thing}s that are {', '.join(names)}"
+    )
+
+
+def add_before(parser: argparse.ArgumentParser, thing: str) -> None:
+    """The next page of a list, newest first."""
+    parser.add_argument(
+        "--before",
+        metavar=thing.upper(),
+        help=f"go on before this {thing}: the last one of the page before",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from webordinary.cli.arguments import add_common, add_limit
+from webordinary.cli.arguments import add_before, add_common, add_limit, add_state
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
 from webordinary.cli.words import Cell, ago, one_line, print_json, state_colour, table
@@ -21,17 +21,9 @@ WORDS_CHARACTERS = 40
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--lane", type=Lane.parse, metavar="PROJECT/USER", help="only jobs of this lane")
-    states = ", ".join(state.value for state in JobState)
-    parser.add_argument(
-        "--state",
-        choices=[state.value for state in JobState],
-        metavar="STATE",
-        help=f"only jobs that are {states}",
-    )
+    add_state(parser, JobState, "job")
     add_limit(parser, 20)
-    parser.add_argument(
-        "--before", metavar="JOB", help="go on before this job: the last one of the page before"
-    )
+    add_before(parser, "job")
     add_common(parser)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.cli.arguments import add_common, add_limit
+from webordinary.cli.arguments import add_before, add_common, add_limit, add_state
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
 from webordinary.cli.words import FAINT, GREEN, RED, YELLOW, Cell, ago, clean, one_line, print_json, table
@@ -29,17 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "mail", nargs="?", metavar="MAIL", help="show this one as it came in, instead of a list"
     )
-    states = ", ".join(state.value for state in MailState)
-    parser.add_argument(
-        "--state",
-        choices=[state.value for state in MailState],
-        metavar="STATE",
-        help=f"only mails that are {states}",
-    )
+    add_state(parser, MailState, "mail")
     add_limit(parser, 20)
-    parser.add_argument(
-        "--before", metavar="MAIL", help="go on before this mail: the last one of the page before"
-    )
+    add_before(parser, "mail")
     add_common(parser)
 
 

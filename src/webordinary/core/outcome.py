@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from webordinary.core.job import ENDED, JobId, JobState
+from webordinary.core.job import JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.text import storable
 
@@ -61,11 +61,6 @@ class Verdict:
     def __post_init__(self) -> None:
         """Keep the note whatever is in it: a job that could not be settled would run again and again."""
         object.__setattr__(self, "note", storable(self.note))
-
-    @property
-    def ends_the_job(self) -> bool:
-        """Whether the job's reply is owed now."""
-        return self.state in ENDED
 
 
 def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None, limits: Limits) -> Verdict:

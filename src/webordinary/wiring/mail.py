@@ -12,7 +12,7 @@ from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.adapters.folder_mailer import FolderMailer
 from webordinary.adapters.images import PillowImages
 from webordinary.adapters.imap_mailbox import ImapAccount
-from webordinary.adapters.mail_checks.checks import OriginChecks
+from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OriginChecks
 from webordinary.adapters.mail_checks.live_resolver import LiveResolver
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
 from webordinary.adapters.smtp_gateway import Listening
@@ -58,16 +58,17 @@ def open_mail_room(
     if trust_loopback is not None:
         mail = replace(mail, trust_loopback=trust_loopback)
     clock, key = SystemClock(), token_key(settings.home)
+    trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback)
     checks = OriginChecks(_resolver(mail), clock)
     bounded = Bounded(processes=2)  # a large picture holds up nobody's words
     reception = Reception(
         backend=backend,
         blobs=FolderBlobs(blobs_folder(settings.home)),
         reader=BoundedReader(bounded, (mail.address.rpartition("@")[2],)),
-        checks=checks,
+        checks=ChecksWhereNeeded(checks, lambda peer: trust.is_local(peer) and not trust.is_upstream(peer)),
         images=PillowImages(bounded),
         clock=clock,
-        trust=Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback),
+        trust=trust,
         quotas=mail.quotas,
         token_key=key,
     )
