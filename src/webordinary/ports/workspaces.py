@@ -78,7 +78,7 @@ class Workspaces(Protocol):
         ...
 
     async def turn(self, workspace: Workspace, way: Intent, signed: Signed) -> Turned | CannotTurn:
-        """Undo the last change of the conversation (else of the lane), or redo the last undo; check it out."""
+        """Undo the last change of the conversation (else of the lane), or redo the last undo."""
         ...
 
     async def push(self, workspace: Workspace, commit: str) -> str:
