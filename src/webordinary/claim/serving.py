@@ -244,7 +244,7 @@ class LaneServer:
         if not isinstance(outcome, Preempted) or self._stopping is None:
             return outcome
         if isinstance(self._stopping, Preempted):
-            return Preempted(self._stopping.by, outcome.kept)
+            return Preempted(self._stopping.by, outcome.kept, outcome.facts)
         return self._stopping
 
     async def _settle(self, delivery: Delivery, outcome: Outcome) -> Delivery | None:

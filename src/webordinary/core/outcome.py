@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from webordinary.core.job import JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.text import storable
+
+# What an attempt leaves beside its outcome: for the reply, for people, and for the conversation's next job.
+Facts = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,7 @@ class Done:
     """Carried out."""
 
     summary: str = ""
+    facts: Facts = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class Failed:
     """Trying again would not help; the reason is for the person who asked."""
 
     reason: str
+    facts: Facts = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class Preempted:
 
     by: JobId | None = None
     kept: str = ""
+    facts: Facts = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,12 @@ class Verdict:
     note: str
     retry_in: float = 0.0
     failed_attempt: bool = False
+    facts: Facts = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Keep the note whatever is in it: a job that could not be settled would run again and again."""
+        """Keep the words whatever is in them: a job that could not be settled would run again and again."""
         object.__setattr__(self, "note", storable(self.note))
+        object.__setattr__(self, "facts", {name: storable(fact) for name, fact in self.facts.items()})
 
 
 def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None, limits: Limits) -> Verdict:
@@ -72,12 +80,12 @@ def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None
     match outcome:
         case Retry() | HandedBack() if interrupted:
             return Verdict(JobState.PREEMPTED, interrupted_note(by))
-        case Done(summary):
-            return Verdict(JobState.DONE, summary)
-        case Failed(reason):
-            return Verdict(JobState.FAILED, reason)
-        case Preempted(by, kept):
-            return Verdict(JobState.PREEMPTED, kept or interrupted_note(by))
+        case Done(summary, facts):
+            return Verdict(JobState.DONE, summary, facts=facts)
+        case Failed(reason, facts):
+            return Verdict(JobState.FAILED, reason, facts=facts)
+        case Preempted(by, kept, facts):
+            return Verdict(JobState.PREEMPTED, kept or interrupted_note(by), facts=facts)
         case HandedBack(reason):
             return Verdict(JobState.QUEUED, reason)
         case Retry(reason):

@@ -17,9 +17,9 @@ class Project:
     name: str
     arrival: Arrival = Arrival.INTERRUPT
     repository: str = ""  # path or URL; "" means one of our own making
+    created_at: float = 0.0
     build: str = ""  # a command line, run in the sandbox; "" means plain HTML that needs none
     output: str = ""  # the folder that is published, relative to the repository; "" means all of it
-    created_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from webordinary.core.claim import WorkerId
@@ -33,6 +33,7 @@ class JobView:
     replies_owed: int  # about its end; the word that it was accepted is not counted
     session: str = ""
     intent: Intent = Intent.EDIT
+    facts: dict[str, str] = field(default_factory=dict, hash=False)  # what its outcome left
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from webordinary.ports.broker import Broker, Gatekeeper
 from webordinary.ports.control import Control
 from webordinary.ports.directory import Directory
+from webordinary.ports.journal import Journal
 from webordinary.ports.ledger import Ledger
 from webordinary.ports.mailbox import Mailbox
 from webordinary.ports.outbox import Outbox
@@ -26,4 +27,5 @@ class Backend:
     mailbox: Mailbox
     outbox: Outbox
     quotas: Quotas
+    journal: Journal
     close: Callable[[], None]

@@ -14,7 +14,7 @@ class Directory(Protocol):
     async def add_project(self, project: Project, *, change: bool = False) -> bool:
         """Add a project, created now; False, and no change, if there is one of that name.
 
-        With `change` that one gets the policy and the repository given here.
+        With `change` that one gets the policy, the repository and the build given here.
         """
         ...
 

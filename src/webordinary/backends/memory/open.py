@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.directory import MemoryDirectory
+from webordinary.backends.memory.journal import MemoryJournal
 from webordinary.backends.memory.ledger import MemoryLedger
 from webordinary.backends.memory.mailbox import MemoryMailbox
 from webordinary.backends.memory.outbox import MemoryOutbox
@@ -30,5 +31,6 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
         mailbox=mailbox,
         outbox=MemoryOutbox(store.letters, mailbox.session_of, wakeups, clock),
         quotas=MemoryQuotas(clock),
+        journal=MemoryJournal(store, wakeups, clock),
         close=lambda: None,
     )

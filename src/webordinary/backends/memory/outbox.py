@@ -58,7 +58,7 @@ class Letters:
         assert kind in FINAL_LETTERS
         if row.job.wants_reply:
             row.replies_owed.add(kind.value)
-        self._owe_about(row, kind, {"note": row.note})
+        self._owe_about(row, kind, {**row.facts, "note": row.note})
 
     def _owe_about(self, row: JobRow, kind: LetterKind, facts: dict[str, str]) -> None:
         if row.job.wants_reply:

@@ -8,6 +8,7 @@ from webordinary.core.claim import Claim, Delivery, Ownership, Presence, WorkerI
 from webordinary.core.job import OPEN, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.views import HeadView, JobView, LaneView
+from webordinary.core.work import KeptEvent
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class JobRow:
     interrupted: bool = False
     interrupted_by: JobId | None = None
     note: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+    events: list[KeptEvent] = field(default_factory=list)
     replies_owed: set[str] = field(default_factory=set)  # kinds of letters about its end
 
     @property
@@ -56,6 +59,7 @@ class JobRow:
             replies_owed=len(self.replies_owed),
             session=job.session,
             intent=job.intent,
+            facts=dict(self.facts),
         )
 
 

@@ -313,6 +313,7 @@ class MemoryStore:
             case _:
                 if verdict.state is JobState.DEAD:
                     self._event(row, Happening.DEAD, job=job, note=verdict.note)
+                job.facts = dict(verdict.facts)
                 self._end(row, job, verdict.state, verdict.note)
 
     def _retry(self, row: LaneRow, job: JobRow, note: str, due_at: float) -> None:

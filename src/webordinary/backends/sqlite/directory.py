@@ -12,7 +12,7 @@ from webordinary.core.lane import Lane
 from webordinary.core.site import Member, Project
 from webordinary.core.text import is_storable
 
-_PROJECT = "SELECT name, arrival, repository, created_at FROM projects"
+_PROJECT = "SELECT name, arrival, repository, created_at, build, output FROM projects"
 
 
 class SqliteDirectory:
@@ -71,14 +71,14 @@ class SqliteDirectory:
 
 def _add_project(tx: Tx, project: Project, *, change: bool) -> bool:
     added = tx.do(
-        "INSERT INTO projects (name, arrival, repository, created_at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        (project.name, project.arrival.value, project.repository, tx.now),
+        "INSERT INTO projects (name, arrival, repository, created_at, build, output)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (project.name, project.arrival.value, project.repository, tx.now, project.build, project.output),
     )
     if not added and change:
         tx.do(
-            "UPDATE projects SET arrival = ?, repository = ? WHERE name = ?",
-            (project.arrival.value, project.repository, project.name),
+            "UPDATE projects SET arrival = ?, repository = ?, build = ?, output = ? WHERE name = ?",
+            (project.arrival.value, project.repository, project.build, project.output, project.name),
         )
     return bool(added)
 
@@ -100,5 +100,5 @@ def _remove_project(tx: Tx, name: str) -> bool:
 
 
 def _project_of(row: Row) -> Project:
-    name, arrival, repository, created_at = row
-    return Project(name, Arrival(arrival), repository, created_at)
+    name, arrival, repository, created_at, build, output = row
+    return Project(name, Arrival(arrival), repository, created_at, build, output)

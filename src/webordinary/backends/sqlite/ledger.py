@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from webordinary.backends.polling import poll_result
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.records import REPLIES_OWED
@@ -19,7 +21,7 @@ from webordinary.ports.clock import Clock
 _JOB = (
     "SELECT id, lane, state, instruction, message_id, arrival, attempt, submitted_at, started_at,"
     " finished_at, due_at, worker, fence, interrupted, interrupted_by, note,"
-    f" {REPLIES_OWED}, session, intent FROM jobs"
+    f" {REPLIES_OWED}, session, intent, facts FROM jobs"
 )
 _LANE = (
     "SELECT lanes.lane, lanes.worker, lanes.fence, claimed_at, last_activity, lease_until, wanted_since,"
@@ -168,6 +170,7 @@ def _job_view(row: Row) -> JobView:
         replies_owed=row[16],
         session=row[17],
         intent=Intent(row[18]),
+        facts=json.loads(row[19]) if row[19] else {},
     )
 
 

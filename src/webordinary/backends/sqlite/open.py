@@ -7,6 +7,7 @@ from pathlib import Path
 from webordinary.backends.sqlite.control import SqliteControl
 from webordinary.backends.sqlite.directory import SqliteDirectory
 from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.journal import SqliteJournal
 from webordinary.backends.sqlite.ledger import SqliteLedger
 from webordinary.backends.sqlite.mailbox import SqliteMailbox
 from webordinary.backends.sqlite.outbox import SqliteOutbox
@@ -51,5 +52,6 @@ def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = 
         mailbox=SqliteMailbox(engine),
         outbox=SqliteOutbox(engine, wakeups, clock),
         quotas=SqliteQuotas(engine),
+        journal=SqliteJournal(engine, wakeups, clock),
         close=close,
     )

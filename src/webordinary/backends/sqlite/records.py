@@ -9,6 +9,7 @@ from webordinary.backends.wakeups import LETTERS
 from webordinary.core.job import Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.mail import FINAL_LETTERS, LetterKind
+from webordinary.core.outcome import Facts
 from webordinary.core.views import Happening
 
 # How many letters about its end a job is owed; one a kind of ending.
@@ -38,7 +39,7 @@ def owe_accepted(tx: Tx, job: Job, submitted: Submitted) -> None:
     tx.wake(LETTERS)
 
 
-def owe_end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
+def owe_end(tx: Tx, job: JobId, state: JobState, note: str, facts: Facts) -> None:
     """Owe the sender the word about the job's end, once per kind of ending, if it wants one."""
     kind = LetterKind(state.value)
     assert kind in FINAL_LETTERS
@@ -46,7 +47,7 @@ def owe_end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
         "INSERT INTO letters (about, kind, session, facts, owed_at, due_at)"
         " SELECT id, ?, NULLIF(session, ''), ?, ?, ? FROM jobs WHERE id = ? AND wants_reply = 1"
         " ON CONFLICT DO NOTHING",
-        (kind.value, json.dumps({"note": note}), tx.now, tx.now, job),
+        (kind.value, json.dumps({**facts, "note": note}), tx.now, tx.now, job),
     )
     if owed:
         tx.wake(LETTERS)

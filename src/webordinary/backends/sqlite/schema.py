@@ -155,6 +155,23 @@ MIGRATIONS: tuple[str, ...] = (
     ) WITHOUT ROWID;
     CREATE INDEX taken_at ON taken (at);
     """,
+    """
+    ALTER TABLE projects ADD COLUMN build TEXT NOT NULL DEFAULT '';
+    ALTER TABLE projects ADD COLUMN output TEXT NOT NULL DEFAULT '';
+
+    ALTER TABLE jobs ADD COLUMN facts TEXT;        -- JSON; what an outcome left
+    CREATE INDEX jobs_with_facts ON jobs (lane, seq) WHERE facts IS NOT NULL;
+
+    CREATE TABLE job_events (
+        job     TEXT NOT NULL,
+        number  INTEGER NOT NULL,                  -- grows within the job, over all attempts
+        at      REAL NOT NULL,
+        attempt INTEGER NOT NULL,
+        kind    TEXT NOT NULL,
+        text    TEXT NOT NULL,
+        PRIMARY KEY (job, number)
+    ) WITHOUT ROWID;
+    """,
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

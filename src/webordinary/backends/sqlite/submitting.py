@@ -92,7 +92,7 @@ def end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
         "UPDATE jobs SET state = ?, note = ?, finished_at = ?, due_at = NULL WHERE id = ?",
         (state.value, note, tx.now, job),
     )
-    owe_end(tx, job, state, note)
+    owe_end(tx, job, state, note, {})
     tx.wake(job_topic(job))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event, owe_end
 from webordinary.backends.sqlite.submitting import OPEN, end
@@ -162,15 +164,23 @@ def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done |
     job, claim = delivery.job, delivery.claim
     verdict = judge(outcome, attempt=delivery.attempt, interrupted=False, by=None, limits=limits)
     ended = tx.do(
-        "UPDATE jobs SET state = ?, note = ?, finished_at = ?"
+        "UPDATE jobs SET state = ?, note = ?, finished_at = ?, facts = ?"
         " WHERE id = ? AND state = 'running' AND fence = ? AND attempt = ?",
-        (verdict.state.value, verdict.note, tx.now, job.id, claim.fence, delivery.attempt),
+        (
+            verdict.state.value,
+            verdict.note,
+            tx.now,
+            json.dumps(verdict.facts) if verdict.facts else None,
+            job.id,
+            claim.fence,
+            delivery.attempt,
+        ),
     )
     if not ended:
         _delivered_and_unsettled(tx, delivery)
         return False
     if job.wants_reply:
-        owe_end(tx, job.id, verdict.state, verdict.note)
+        owe_end(tx, job.id, verdict.state, verdict.note, verdict.facts)
     tx.wake(job_topic(job.id))
     if verdict.state is JobState.PREEMPTED:
         _touch(tx, claim)
