@@ -81,6 +81,25 @@ async def test_lanes_come_by_name_in_pages(world: World) -> None:
     assert paged == lanes
 
 
+async def test_busy_lanes_are_those_with_work_or_a_live_owner(world: World) -> None:
+    """A thousand quiet lanes must not hide the three that matter."""
+    quiet = await world.start(Lane("quiet", "ann"))
+    await world.broker.settle(quiet, Done(), more=False)
+    await world.broker.release(quiet.claim)
+    idle = await world.start(BRAVO)
+    await world.broker.settle(idle, Done(), more=False)
+    await world.submit(CORAL)
+    await world.start(AMELIA)
+
+    async def listed(after: Lane | None = None, limit: int = 10) -> list[Lane]:
+        return [view.lane for view in await world.ledger.lanes(limit=limit, after=after, busy=True)]
+
+    assert await listed() == [AMELIA, BRAVO, CORAL]
+    assert await listed(after=AMELIA, limit=1) == [BRAVO]
+    world.outlive_the_lease()
+    assert await listed() == [AMELIA, CORAL]
+
+
 async def test_workers_come_by_name_with_the_lanes_they_hold(world: World) -> None:
     await world.beat(W2)
     claims = [(await world.start(lane)).claim for lane in (BRAVO, AMELIA)]
@@ -209,6 +228,18 @@ async def test_history_comes_oldest_first_and_only_the_latest_of_it(world: World
     assert await world.ledger.history(AMELIA, limit=2) == whole[1:]
     assert await world.ledger.history(AMELIA, limit=10, job=job) == whole[1:2]
     assert await world.ledger.history(BRAVO, limit=10) == []
+
+
+async def test_history_can_be_told_over_all_lanes(world: World) -> None:
+    await world.start(AMELIA)
+    world.clock.advance(1)
+    await world.start(BRAVO, W2)
+    told = await world.ledger.history(None, limit=10)
+    assert [(event.lane, event.what) for event in told] == [
+        (AMELIA, Happening.CLAIMED),
+        (BRAVO, Happening.CLAIMED),
+    ]
+    assert await world.ledger.history(None, limit=1) == told[1:]
 
 
 # --- results ----------------------------------------------------------------------------------------

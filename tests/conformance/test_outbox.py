@@ -368,6 +368,10 @@ async def test_letters_are_listed_newest_first(world: World) -> None:
     assert [one.about for one, _ in await outbox.letters(limit=2)] == ["m3", "m1"]
     assert await outbox.letters(limit=10, about="m1") == [(letter("m1", owed_at=START), "owed")]
     assert await outbox.letters(limit=10, about="nobody") == []
+    rest = await outbox.letters(limit=10, before=("m1", LetterKind.HELP))
+    assert [one.about for one, _ in rest] == ["m2"]
+    with pytest.raises(NotFound, match="m9"):
+        await outbox.letters(limit=10, before=("m9", LetterKind.HELP))
 
 
 # --- waiting ----------------------------------------------------------------------------------------

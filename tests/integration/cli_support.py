@@ -24,7 +24,7 @@ from webordinary.core.outcome import Outcome
 from webordinary.core.views import JobView, WorkerView
 from webordinary.dispatch.submitting import Request, submit
 from webordinary.ports.backend import Backend
-from webordinary.wiring.build import open_backend
+from webordinary.wiring.stores import open_backend
 from webordinary.wiring.settings import load
 
 T = TypeVar("T")

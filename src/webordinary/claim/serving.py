@@ -213,6 +213,8 @@ class LaneServer:
                 raise
             task.uncancel()  # our own force, not somebody ending this loop
             outcome = self._stopping
+        except ClaimLost:
+            raise  # the repository or the publisher knows of a newer owner
         except Exception as error:  # noqa: BLE001 - a handler may fail in any way; the lane goes on
             log.warning("%s: job %s: %r", self.claim.lane, delivery.job.id, error)
             outcome = self._stopping or Retry(f"{type(error).__name__}: {error}")

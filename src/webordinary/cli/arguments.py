@@ -76,8 +76,9 @@ def add_work(parser: argparse.ArgumentParser, *, handler: str) -> None:
     parser.add_argument(
         "--handler",
         choices=HANDLERS,
-        help="who carries jobs out: echo answers with the instruction, sleep takes as many seconds as it "
-        f"begins with, command runs PROGRAM (default: {handler}, or command if there is a PROGRAM)",
+        help="who carries jobs out: site edits and publishes the project's site; for trials echo answers with the "
+        "instruction, sleep takes as many seconds as it begins with, command runs PROGRAM "
+        f"(default: {handler}, or command if there is a PROGRAM)",
     )
     parser.add_argument(
         "program",

@@ -18,7 +18,7 @@ from webordinary.cli.scenes import SCENES, Check, Scene
 from webordinary.cli.stage import Moment, NotUp, Stage, Watcher
 from webordinary.cli.words import BOLD, FAINT, GREEN, RED, one_line, painted, print_json
 from webordinary.core.errors import BadInput
-from webordinary.wiring.build import store_path
+from webordinary.wiring.folders import store_path
 from webordinary.wiring.settings import Settings
 
 LOG_LINES = 15

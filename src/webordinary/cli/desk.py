@@ -16,7 +16,8 @@ from webordinary.core.views import JobView, LaneView
 from webordinary.core.waiting import Reason, why
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
-from webordinary.wiring.build import open_backend, store_path
+from webordinary.wiring.folders import store_path
+from webordinary.wiring.stores import open_backend
 from webordinary.wiring.settings import Settings, home_folder, load
 
 PAGE = 500

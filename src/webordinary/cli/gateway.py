@@ -13,7 +13,7 @@ from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
 from webordinary.cli.arguments import add_home, add_json
 from webordinary.cli.exits import Exit
 from webordinary.cli.logs import start_logging
-from webordinary.wiring.build import open_backend
+from webordinary.wiring.stores import open_backend
 from webordinary.wiring.mail import MailRoom, open_mail_room
 from webordinary.wiring.settings import home_folder, load
 

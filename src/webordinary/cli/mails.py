@@ -11,7 +11,7 @@ from webordinary.cli.exits import Exit
 from webordinary.cli.words import FAINT, GREEN, RED, YELLOW, Cell, ago, clean, one_line, print_json, table
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import MailId, MailRecord, MailState
-from webordinary.wiring.build import blobs_folder
+from webordinary.wiring.folders import blobs_folder
 
 HEAD = ("MAIL", "STATE", "CAME", "FROM", "JOB", "SUBJECT / REASON")
 SUBJECT_CHARACTERS = 40

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
         "The same command adds a second user or a second address to a project. What is there already is not "
-        "changed by the way: another --policy or --repo needs --change. Repeating the command is safe."
+        "changed by the way: another --policy, --repo, --build or --output needs --change. Repeating the command is safe."
     )
     parser.add_argument("project", metavar="PROJECT", help="the site, such as amelia")
     parser.add_argument("--user", required=True, metavar="NAME", help="who edits it, such as scott")
@@ -39,7 +39,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "has not started (default: interrupt)",
     )
     parser.add_argument(
-        "--change", action="store_true", help="change policy or repository for everybody there"
+        "--build",
+        metavar="COMMAND",
+        help="what turns the repository into the site, such as 'hugo'; it runs in the sandbox, without network "
+        "(default: none, for plain HTML)",
+    )
+    parser.add_argument(
+        "--output", metavar="FOLDER", help="the folder that is published, such as public (default: all of it)"
+    )
+    parser.add_argument(
+        "--change", action="store_true", help="change policy, repository or build for everybody there"
     )
     add_common(parser)
 
@@ -51,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
         address=canonical_address(args.sender),
         arrival=Arrival(args.policy) if args.policy else None,
         repository=_absolute(args.repo) if args.repo is not None else None,
+        build=args.build,
+        output=args.output,
         change=args.change,
     )
     return at_desk(args, _onboard, create=True)
@@ -76,6 +87,8 @@ async def _onboard(args: argparse.Namespace, desk: Desk) -> int:
                 "address": done.member.address,
                 "policy": done.project.arrival,
                 "repository": done.project.repository,
+                "build": done.project.build,
+                "output": done.project.output,
                 "new_project": done.new_project,
                 "new_member": done.new_member,
                 "changed": done.changed,
@@ -90,6 +103,8 @@ async def _onboard(args: argparse.Namespace, desk: Desk) -> int:
 def _in_words(done: Onboarded) -> list[str]:
     project, member = done.project, done.member
     terms = f"policy {project.arrival.value}, repository {project.repository or 'of its own'}"
+    if project.build or project.output:
+        terms += f", build {project.build or 'none'}, output {project.output or 'all of it'}"
     lines = []
     if done.new_project:
         lines.append(f"{project.name} is a new project: {terms}")

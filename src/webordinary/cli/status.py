@@ -28,7 +28,7 @@ from webordinary.core.job import JobState
 from webordinary.core.limits import Limits
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
-from webordinary.wiring.build import store_path
+from webordinary.wiring.folders import store_path
 
 WATCH_SECONDS = 1.0
 LANES_SHOWN = 20

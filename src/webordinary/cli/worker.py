@@ -16,8 +16,10 @@ from webordinary.cli.logs import start_logging
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import Lane
 from webordinary.core.waiting import counted
-from webordinary.wiring.build import build_worker, open_backend, store_path
+from webordinary.wiring.build import Hands, build_hands, build_worker
+from webordinary.wiring.folders import store_path
 from webordinary.wiring.settings import home_folder, load
+from webordinary.wiring.stores import open_backend
 
 log = logging.getLogger("webordinary.worker")
 
@@ -28,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "SIGTERM or Ctrl-C: it claims nothing more, lets running jobs finish within the grace or hands them "
         "back, and leaves; a second one ends it at once. It logs one line an event to standard error."
     )
-    add_work(parser, handler="echo")
+    add_work(parser, handler="site")
     parser.add_argument(
         "--only", type=Lane.parse, metavar="PROJECT/USER", help="serve this lane and no other"
     )
@@ -49,33 +51,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Work."""
-    settings = chosen_work(args, load(home_folder(args.home)), handler="echo")
+    settings = chosen_work(args, load(home_folder(args.home)), handler="site")
     shape = Shape(only=args.only, exit_when_idle_seconds=args.exit_when_idle)
     backend = open_backend(settings)
     try:
-        presence, worker = build_worker(settings, backend, shape)
+        hands = build_hands(settings, backend)
+        presence, worker = build_worker(settings, backend, hands, shape)
         start_logging(presence.worker, as_json=args.json)
         log.info(
-            "up with %s, handler %s, store %s",
+            "up with %s, %s, store %s",
             counted(settings.slots, "slot"),
-            settings.handler,
+            hands.name,
             store_path(settings.home),
         )
-        asyncio.run(_work(worker, until_stdin_closes=args.until_stdin_closes))
+        asyncio.run(_work(worker, hands, until_stdin_closes=args.until_stdin_closes))
         log.info("left")
     finally:
         backend.close()
     return Exit.OK
 
 
-async def _work(worker: Worker, *, until_stdin_closes: bool) -> None:
+async def _work(worker: Worker, hands: Hands, *, until_stdin_closes: bool) -> None:
     leaving = _Leaving(worker)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leaving.signalled, number)
     if until_stdin_closes:
         leaving.with_stdin(loop)
-    await worker.run()
+    try:
+        await worker.run()
+    finally:
+        await hands.close()
 
 
 class _Leaving:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from webordinary.core.errors import BadInput, NotAllowed, NotFound
@@ -16,6 +18,7 @@ from webordinary.ports.directory import Directory
 from webordinary.ports.ledger import Ledger
 
 REPOSITORY_CHARACTERS = 1000
+BUILD_CHARACTERS = 1000
 SCHEMES = ("https", "http", "ssh", "git", "file")
 _SECRET_IN_USER = ("https", "http")  # there even a bare user name may be a token
 _SCP_LIKE = re.compile(r"[\w.-]+@[\w.-]+:\S+", re.ASCII)  # git@example.org:site.git
@@ -31,6 +34,8 @@ class Wanted:
     address: str
     arrival: Arrival | None = None
     repository: str | None = None
+    build: str | None = None
+    output: str | None = None
     change: bool = False
 
 
@@ -42,7 +47,7 @@ class Onboarded:
     member: Member
     new_project: bool
     new_member: bool
-    changed: tuple[str, ...]  # of a project that was there: "policy", "repository"
+    changed: tuple[str, ...]  # of a project that was there: "policy", "repository", "build", "output"
     elsewhere: tuple[Lane, ...]  # other projects that the address may edit
 
 
@@ -51,6 +56,7 @@ async def onboard(wanted: Wanted, directory: Directory) -> Onboarded:
     member = Member(wanted.lane, canonical_address(wanted.address))
     if wanted.repository is not None:
         check_repository(wanted.repository)
+    check_build(wanted.build or "", wanted.output or "")
     known = await directory.project(wanted.lane.project)
     project = _project(wanted, known)
     changed = _changes(project, known) if known else ()
@@ -67,25 +73,33 @@ async def onboard(wanted: Wanted, directory: Directory) -> Onboarded:
 
 def _project(wanted: Wanted, known: Project | None) -> Project:
     before = known or Project(wanted.lane.project)
-    arrival = wanted.arrival if wanted.arrival is not None else before.arrival
-    repository = wanted.repository if wanted.repository is not None else before.repository
-    return Project(before.name, arrival, repository, before.created_at)
+    return replace(
+        before,
+        arrival=before.arrival if wanted.arrival is None else wanted.arrival,
+        repository=before.repository if wanted.repository is None else wanted.repository,
+        build=before.build if wanted.build is None else wanted.build,
+        output=before.output if wanted.output is None else wanted.output,
+    )
 
 
 def _changes(project: Project, known: Project) -> tuple[str, ...]:
     changed = {
         "policy": project.arrival is not known.arrival,
         "repository": project.repository != known.repository,
+        "build": project.build != known.build,
+        "output": project.output != known.output,
     }
     return tuple(what for what, is_so in changed.items() if is_so)
 
 
 def _conflict(project: Project, known: Project | None, what: str) -> str:
     assert known is not None
-    if what == "policy":
-        flag, before, after = "--policy", known.arrival.value, project.arrival.value
-    else:
-        flag, before, after = "--repo", known.repository or "one of its own", project.repository
+    flag, before, after = {
+        "policy": ("--policy", known.arrival.value, project.arrival.value),
+        "repository": ("--repo", known.repository or "one of its own", project.repository),
+        "build": ("--build", known.build or "none", project.build or "none"),
+        "output": ("--output", known.output or "all of it", project.output or "all of it"),
+    }[what]
     return (
         f"{project.name} is there already and its {what} is {before}, not {after}. Nothing was changed: "
         f"leave {flag} out to keep it, or add --change to change it for everybody"
@@ -99,6 +113,19 @@ def _refuse_another_user(member: Member, taken: list[Lane]) -> None:
                 f"{member.address} writes to {lane.project} as {lane} already, and can't be two users of one "
                 f"project. To move it: `webordinary offboard {lane} --sender {member.address}` first"
             )
+
+
+def check_build(build: str, output: str) -> None:
+    """Refuse a build that could not be run, and an output that is not inside the site."""
+    try:
+        shlex.split(build)
+    except ValueError as error:
+        raise BadInput(f"the build command can't be read: {error}") from error
+    parts = PurePosixPath(output).parts
+    if len(build) > BUILD_CHARACTERS or not build.isprintable() or not output.isprintable():
+        raise BadInput(f"a build is one line of at most {BUILD_CHARACTERS} characters")
+    if output.startswith("/") or ".." in parts or any(part.startswith(".") for part in parts):
+        raise BadInput(f"{output!r} can't be published: name a folder inside the site, such as public")
 
 
 def check_repository(repository: str) -> None:

@@ -16,8 +16,8 @@ class Ledger(Protocol):
         """List the workers that showed themselves within a lease."""
         ...
 
-    async def lanes(self, *, limit: int, after: Lane | None = None) -> list[LaneView]:
-        """List lanes by name."""
+    async def lanes(self, *, limit: int, after: Lane | None = None, busy: bool = False) -> list[LaneView]:
+        """List lanes by name; with `busy` only those that have an open job or a live owner."""
         ...
 
     async def lane(self, lane: Lane) -> LaneView:
@@ -39,8 +39,11 @@ class Ledger(Protocol):
         """Show one job; a unique beginning of its id is enough."""
         ...
 
-    async def history(self, lane: Lane, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
-        """Tell what happened to a lane (or to one job in it), oldest first, the latest `limit` events."""
+    async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
+        """Tell what happened to a lane (to one job in it; or, with None, to any lane).
+
+        Oldest first, the latest `limit` events.
+        """
         ...
 
     async def counts(self) -> dict[JobState, int]:

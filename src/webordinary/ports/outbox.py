@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from webordinary.core.mail import Letter, SessionId
+from webordinary.core.mail import Letter, LetterKind, SessionId
 
 
 class Outbox(Protocol):
@@ -47,6 +47,11 @@ class Outbox(Protocol):
         """How many letters went out in a conversation since a moment: the cap on replies looks at it."""
         ...
 
-    async def letters(self, *, limit: int, about: str | None = None) -> list[tuple[Letter, str]]:
-        """List letters, newest first, each with how it stands, for people."""
+    async def letters(
+        self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
+    ) -> list[tuple[Letter, str]]:
+        """List letters, newest first, each with how it stands, for people.
+
+        `before` names the last one of the page before, by what it is about and its kind.
+        """
         ...

@@ -23,6 +23,7 @@ class Workspace:
     previewed: str  # the commit that was previewed before this job
     conflicts: tuple[str, ...] = ()  # files with conflict markers: upstream changed the same lines
     committed: str = ""  # the commit that an earlier attempt at this very job already made
+    upstream: str = ""  # with conflicts: the upstream commit that the tree is being merged with
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +75,21 @@ class Workspaces(Protocol):
         ...
 
     async def commit(self, workspace: Workspace, signed: Signed) -> str | Unresolved | None:
-        """Commit all that changed in the tree; None if nothing did."""
+        """Commit all that changed in the tree; None if nothing did. Nothing leaves this machine yet."""
         ...
 
     async def turn(self, workspace: Workspace, way: Intent, signed: Signed) -> Turned | CannotTurn:
-        """Undo the last change of the conversation (else of the lane), or redo the last undo."""
+        """Undo the last change of the conversation (else of the lane), or redo the last undo.
+
+        The commit is made but not pushed, and the tree holds it.
+        """
         ...
 
-    async def push(self, workspace: Workspace, commit: str) -> str:
-        """Make the commit the previewed one; give the commit that is (a merge if another lane was first)."""
+    async def push(self, workspace: Workspace, commit: str) -> str | Unresolved:
+        """Make the commit the previewed one; give the commit that is, and that the tree now holds.
+
+        It is a merge if another lane of the project was first; `Unresolved` if that can't be merged.
+        """
         ...
 
     async def keep_aside(self, workspace: Workspace, signed: Signed) -> Aside | None:
@@ -94,10 +101,10 @@ class Workspaces(Protocol):
         ...
 
     async def patch(self, workspace: Workspace, commit: str) -> str:
-        """Show what a commit changed, as a patch of bounded size."""
+        """Show what a commit changed, as a patch of bounded size; "" if the commit is not there any more."""
         ...
 
-    async def land(self, workspace: Workspace, commit: str) -> None:
+    async def land(self, workspace: Workspace, commit: str) -> Unresolved | None:
         """Bring the repository's main branch to what was promoted to the live place."""
         ...
 

@@ -65,6 +65,7 @@ def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]
         "preview": web_address(given.get("preview", "")),
         "publishable": given.get("publishable", ""),
         "changes": items(given.get("changes", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
+        "warnings": items(given.get("warnings", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
         "projects": items(given.get("projects", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
         "example": first_line(given.get("projects", ""), ITEM_CHARACTERS),
         "link": web_address(given.get("link", "")),
@@ -88,9 +89,17 @@ def _about(letter: Letter, case: Case) -> dict[str, Fact]:
         "topic": "" if job or letter.kind in WITHOUT_TOPIC else _bare_subject(mail),
         "subject": _bare_subject(mail),
         "reference": _reference(letter, case),
-        "files": bounded([one_line(file.name, NAME_CHARACTERS) for file in mail.files], ITEMS_MAX),
+        "files": _files(letter, mail),
+        "unused": items(letter.facts.get("unused", ""), most=ITEMS_MAX, characters=NAME_CHARACTERS),
         "skipped": bounded(skipped, ITEMS_MAX),
     }
+
+
+def _files(letter: Letter, mail: MailRecord) -> tuple[str, ...]:
+    """The files that came into the site, where that is known; else all that came with the mail."""
+    if "used" in letter.facts or "unused" in letter.facts:
+        return items(letter.facts.get("used", ""), most=ITEMS_MAX, characters=NAME_CHARACTERS)
+    return bounded([one_line(file.name, NAME_CHARACTERS) for file in mail.files], ITEMS_MAX)
 
 
 # Answers to one word, and the question whether it was written by whom we ask.

@@ -1,56 +1,54 @@
-"""Putting it together: the one place that picks the backend, the handler and the clock."""
+"""Putting a worker together: who carries its jobs out, its clock and its name."""
 
 from __future__ import annotations
 
 import os
 import re
 import socket
-from pathlib import Path
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from webordinary.adapters.handlers.builtin import Echo, Sleep
 from webordinary.adapters.handlers.command import Command, find_program
 from webordinary.adapters.handlers.narrated import Narrated
 from webordinary.adapters.system_clock import SystemClock
-from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.claim.worker import Shape, Worker
 from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.errors import BadInput
 from webordinary.ports.backend import Backend
-from webordinary.ports.clock import Clock
 from webordinary.ports.handler import Handler
 from webordinary.wiring.settings import Settings
+from webordinary.wiring.work import open_workshop
 
 TERMINATE_SHARE = 0.8  # of the stop grace, for a program to end by itself; the rest is for killing it
 
 
-def open_backend(settings: Settings, clock: Clock | None = None) -> Backend:
-    """Open the store of a home folder, creating it if need be."""
-    return open_sqlite(settings.home, clock or SystemClock(), settings.limits)
+async def _nothing() -> None:
+    """There is nothing to let go of."""
 
 
-def store_path(home: Path) -> Path:
-    """Say where the store of a home folder lives."""
-    return home / STORE_NAME
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Whoever carries jobs out, what to call it, and how to let go of it."""
+
+    handler: Handler
+    name: str
+    close: Callable[[], Awaitable[None]] = _nothing
 
 
-def blobs_folder(home: Path) -> Path:
-    """Say where a home folder keeps raw mail and files."""
-    return home / "blobs"
-
-
-def build_handler(settings: Settings) -> Handler:
+def build_hands(settings: Settings, backend: Backend) -> Hands:
     """Make whoever carries jobs out, told to the log when it starts and ends one."""
-    return Narrated(_handler(settings))
-
-
-def _handler(settings: Settings) -> Handler:
     match settings.handler:
         case "echo":
-            return Echo()
+            return Hands(Narrated(Echo()), "handler echo")
         case "sleep":
-            return Sleep()
+            return Hands(Narrated(Sleep()), "handler sleep")
+        case "command":
+            return Hands(Narrated(_command(settings)), "handler command")
         case _:
-            return _command(settings)
+            workshop = open_workshop(settings, backend, SystemClock())
+            name = f"agent {workshop.agent} ({workshop.why})"
+            return Hands(Narrated(workshop.performance), name, workshop.close)
 
 
 def _command(settings: Settings) -> Handler:
@@ -63,13 +61,13 @@ def _command(settings: Settings) -> Handler:
     return Command(settings.command, settings.limits.stop_grace_seconds * TERMINATE_SHARE)
 
 
-def build_worker(settings: Settings, backend: Backend, shape: Shape) -> tuple[Presence, Worker]:
+def build_worker(settings: Settings, backend: Backend, hands: Hands, shape: Shape) -> tuple[Presence, Worker]:
     """Make a worker with a name that no other start will ever have."""
     clock = SystemClock()
     host, pid = short_host(), os.getpid()
     name = WorkerId(f"{host}.{pid}.{clock.unique()[-6:]}")
     presence = Presence(name, settings.slots, clock.now(), host=host, pid=pid)
-    return presence, Worker(presence, backend.broker, build_handler(settings), clock, settings.limits, shape)
+    return presence, Worker(presence, backend.broker, hands.handler, clock, settings.limits, shape)
 
 
 def short_host() -> str:

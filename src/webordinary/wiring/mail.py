@@ -27,11 +27,10 @@ from webordinary.ports.resolver import Resolver
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
-from webordinary.wiring.build import blobs_folder
+from webordinary.wiring.folders import blobs_folder, outbox_folder
 from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url, token_key
 from webordinary.wiring.settings import Settings
 
-OUTBOX_FOLDER = "outbox"
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
 
@@ -121,7 +120,7 @@ def _resolver(mail: MailSettings) -> Resolver:
 
 def _mailer(mail: MailSettings, home: Path) -> tuple[Mailer, str]:
     if not mail.relay:
-        folder = home / OUTBOX_FOLDER
+        folder = outbox_folder(home)
         return FolderMailer(folder), str(folder)
     url = parsed_url("relay", mail.relay, ("smtp", "smtps"))
     user, password = credentials(url)

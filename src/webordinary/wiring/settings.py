@@ -14,13 +14,14 @@ from typing import Any
 
 from webordinary.core.errors import BadInput
 from webordinary.core.limits import Limits
-from webordinary.wiring import mail_settings
+from webordinary.wiring import mail_settings, work_settings
 from webordinary.wiring.mail_settings import MailSettings
+from webordinary.wiring.work_settings import WorkSettings
 
 FILE_NAME = "webordinary.toml"
 PREFIX = "WEBORDINARY_"
 SLOTS_MAX = 1000
-HANDLERS = ("echo", "sleep", "command")
+HANDLERS = ("site", "echo", "sleep", "command")
 
 LIMIT_NAMES = tuple(one.name for one in fields(Limits))
 _WHOLE_LIMITS = {one.name for one in fields(Limits) if one.type == "int"}
@@ -41,6 +42,7 @@ class Settings:
     handler: str | None = None  # None: whatever the command takes by default
     command: tuple[str, ...] = ()
     mail: MailSettings = field(default_factory=MailSettings)
+    work: WorkSettings = field(default_factory=WorkSettings)
 
 
 def home_folder(flag: str | None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -57,10 +59,17 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     path = home / FILE_NAME
     table = _table(path)
     mail = _subtable(table, "mail", mail_settings.NAMES, path)
+    work = _subtable(table, "work", work_settings.NAMES, path)
     given = _from_file(path, table) | _from_environment(environment)
     limits = {name: value for name, value in given.items() if name in LIMIT_NAMES}
     others = {name: value for name, value in given.items() if name in _VALUES}
-    return Settings(home, Limits(**limits), **others, mail=mail_settings.read_mail(mail, environment))
+    return Settings(
+        home,
+        Limits(**limits),
+        **others,
+        mail=mail_settings.read_mail(mail, environment),
+        work=work_settings.read_work(work, environment),
+    )
 
 
 def _table(path: Path) -> dict[str, Any]:
@@ -84,15 +93,16 @@ def _subtable(table: dict[str, Any], name: str, known: Iterable[str], path: Path
 
 def _from_file(path: Path, table: dict[str, Any]) -> dict[str, Any]:
     limits = _subtable(table, "limits", LIMIT_NAMES, path)
-    _refuse_unknown(table, (*_VALUES, "limits", "mail"), f"{path} has")
+    _refuse_unknown(table, (*_VALUES, "limits", "mail", "work"), f"{path} has")
     return {name: _checked(name, value, f"{path}: {name}") for name, value in {**table, **limits}.items()}
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     known = {f"{PREFIX}{name.upper()}": name for name in (*_VALUES, *LIMIT_NAMES)}
     ours = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOREIGN_PREFIX)]
-    mail = {f"{mail_settings.PREFIX}{name.upper()}" for name in mail_settings.NAMES}
-    named = [name for name in ours if name not in _NOT_SETTINGS and name not in mail]
+    elsewhere = {f"{mail_settings.PREFIX}{name.upper()}" for name in mail_settings.NAMES}
+    elsewhere |= {f"{work_settings.PREFIX}{name.upper()}" for name in work_settings.NAMES}
+    named = [name for name in ours if name not in _NOT_SETTINGS and name not in elsewhere]
     _refuse_unknown(named, known, "the environment has", PREFIX)
     return {known[name]: _checked(known[name], _read(known[name], environment[name]), name) for name in named}
 

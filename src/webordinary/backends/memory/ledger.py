@@ -45,10 +45,15 @@ class MemoryLedger:
             if row.seen_at + store.limits.lease_seconds > now
         ]
 
-    async def lanes(self, *, limit: int, after: Lane | None = None) -> list[LaneView]:
+    async def lanes(self, *, limit: int, after: Lane | None = None, busy: bool = False) -> list[LaneView]:
         """See `Ledger.lanes`."""
+        now = self._clock.now()
         keys = sorted(
-            (lane for lane in self._store.lanes if after is None or lane.key > after.key),
+            (
+                lane
+                for lane, row in self._store.lanes.items()
+                if (after is None or lane.key > after.key) and (not busy or row.open or row.owned(now))
+            ),
             key=lambda lane: lane.key,
         )
         return [self._view(lane) for lane in keys[:limit]]
@@ -90,9 +95,11 @@ class MemoryLedger:
             raise NotFound(f"there is no job {job}" if not found else f"several jobs begin with {job}")
         return (exact or found[0]).view()
 
-    async def history(self, lane: Lane, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
+    async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
         """See `Ledger.history`."""
-        events = [event for event in self._store.events if event.lane == lane and job in (None, event.job)]
+        events = [
+            event for event in self._store.events if lane in (None, event.lane) and job in (None, event.job)
+        ]
         return events[-limit:]
 
     async def counts(self) -> dict[JobState, int]:

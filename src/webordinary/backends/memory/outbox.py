@@ -131,9 +131,15 @@ class MemoryOutbox:
             for row in self._letters.rows.values()
         )
 
-    async def letters(self, *, limit: int, about: str | None = None) -> list[tuple[Letter, str]]:
+    async def letters(
+        self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
+    ) -> list[tuple[Letter, str]]:
         """See `Outbox.letters`."""
-        rows = [row for row in self._letters.rows.values() if about in (None, row.letter.about)]
+        known = list(self._letters.rows)
+        if before is not None and before not in self._letters.rows:
+            raise _unknown(*before)
+        known = known[: known.index(before)] if before is not None else known
+        rows = [self._letters.rows[key] for key in known if about in (None, key[0])]
         return [
             (
                 row.letter,
@@ -145,5 +151,9 @@ class MemoryOutbox:
     def _row(self, letter: Letter) -> LetterRow:
         row = self._letters.rows.get((letter.about, letter.kind))
         if row is None:
-            raise NotFound(f"no letter {letter.kind} about {letter.about} was ever owed")
+            raise _unknown(letter.about, letter.kind)
         return row
+
+
+def _unknown(about: str, kind: LetterKind) -> NotFound:
+    return NotFound(f"no letter {kind} about {about} was ever owed")

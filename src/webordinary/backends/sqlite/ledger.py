@@ -32,6 +32,7 @@ _LANE = (
     " FROM lanes LEFT JOIN jobs AS head ON head.seq = (SELECT seq FROM jobs"
     f" WHERE jobs.lane = lanes.lane AND jobs.{OPEN} ORDER BY seq LIMIT 1)"
 )
+_BUSY = "(head.seq IS NOT NULL OR (lanes.worker IS NOT NULL AND lanes.lease_until > ?))"
 _WORKERS = (
     "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers"
     " WHERE seen_at + ? > ? ORDER BY worker"
@@ -72,13 +73,12 @@ class SqliteLedger:
             )
         ]
 
-    async def lanes(self, *, limit: int, after: Lane | None = None) -> list[LaneView]:
+    async def lanes(self, *, limit: int, after: Lane | None = None, busy: bool = False) -> list[LaneView]:
         """See `Ledger.lanes`."""
-        sql = f"{_LANE} WHERE lanes.lane > ? ORDER BY lanes.lane LIMIT ?"
-        return [
-            _lane_view(row)
-            for row in self._engine.read(lambda tx: tx.all(sql, (after.key if after else "", limit)))
-        ]
+        sql = f"{_LANE} WHERE lanes.lane > ? AND (? OR {_BUSY}) ORDER BY lanes.lane LIMIT ?"
+        first = after.key if after else ""
+        rows = self._engine.read(lambda tx: tx.all(sql, (first, not busy, tx.now, limit)))
+        return [_lane_view(row) for row in rows]
 
     async def lane(self, lane: Lane) -> LaneView:
         """See `Ledger.lane`."""
@@ -121,15 +121,15 @@ class SqliteLedger:
             raise NotFound(f"there is no job {job}" if not rows else f"several jobs begin with {job}")
         return _job_view(rows[0])
 
-    async def history(self, lane: Lane, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
+    async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
         """See `Ledger.history`."""
-        rows = self._engine.read(
-            lambda tx: tx.all(
-                "SELECT at, lane, what, worker, fence, job, note FROM history"
-                " WHERE lane = ? AND (? IS NULL OR job = ?) ORDER BY event DESC LIMIT ?",
-                (lane.key, job, job, limit),
-            )
+        which = "lane = ?" if lane is not None else "? IS NULL"  # each with the index it needs
+        sql = (
+            "SELECT at, lane, what, worker, fence, job, note FROM history"
+            f" WHERE {which} AND (? IS NULL OR job = ?) ORDER BY event DESC LIMIT ?"
         )
+        key = lane.key if lane is not None else None
+        rows = self._engine.read(lambda tx: tx.all(sql, (key, job, job, limit)))
         return [
             LaneEvent(at, Lane.from_key(key), Happening(what), worker, fence, about, note)
             for at, key, what, worker, fence, about, note in reversed(rows)

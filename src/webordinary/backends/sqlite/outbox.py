@@ -63,12 +63,21 @@ class SqliteOutbox:
         )
         return int(row[0]) if row else 0
 
-    async def letters(self, *, limit: int, about: str | None = None) -> list[tuple[Letter, str]]:
+    async def letters(
+        self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
+    ) -> list[tuple[Letter, str]]:
         """See `Outbox.letters`."""
-        where, values = ("about = ?", [about]) if about is not None else ("1", [])
+        wheres, values = ["1"], list[object]()
+        if about is not None:
+            wheres.append("about = ?")
+            values.append(about)
+        if before is not None:
+            self._engine.read(lambda tx: _known(tx, *before))
+            wheres.append("seq < (SELECT seq FROM letters WHERE about = ? AND kind = ?)")
+            values += [before[0], before[1].value]
         sql = (
             f"SELECT {_LETTER}, state, held_by, message_id, reason FROM letters"
-            f" WHERE {where} ORDER BY seq DESC LIMIT ?"
+            f" WHERE {' AND '.join(wheres)} ORDER BY seq DESC LIMIT ?"
         )
         return [
             (
@@ -113,7 +122,7 @@ def _take(tx: Tx, sender: str, limit: int, hold: float) -> list[Letter]:
 
 
 def _sent(tx: Tx, letter: Letter, message_id: str) -> None:
-    _known(tx, letter)
+    _known(tx, letter.about, letter.kind)
     tx.do(
         "UPDATE letters SET state = 'sent', held_by = NULL, sent_at = ?, message_id = ?,"
         " session = IFNULL(session, (SELECT session FROM mails WHERE mails.id = letters.mail))"
@@ -123,7 +132,7 @@ def _sent(tx: Tx, letter: Letter, message_id: str) -> None:
 
 
 def _postpone(tx: Tx, letter: Letter, seconds: float, reason: str) -> None:
-    _known(tx, letter)
+    _known(tx, letter.about, letter.kind)
     postponed = tx.do(
         "UPDATE letters SET due_at = ?, held_by = NULL, reason = ?"
         " WHERE about = ? AND kind = ? AND state = 'owed' AND attempts = ?",
@@ -134,7 +143,7 @@ def _postpone(tx: Tx, letter: Letter, seconds: float, reason: str) -> None:
 
 
 def _abandon(tx: Tx, letter: Letter, reason: str) -> None:
-    _known(tx, letter)
+    _known(tx, letter.about, letter.kind)
     tx.do(
         "UPDATE letters SET state = 'abandoned', held_by = NULL, reason = ?"
         " WHERE about = ? AND kind = ? AND state = 'owed' AND attempts = ?",
@@ -142,10 +151,9 @@ def _abandon(tx: Tx, letter: Letter, reason: str) -> None:
     )
 
 
-def _known(tx: Tx, letter: Letter) -> None:
-    which = (letter.about, letter.kind.value)
-    if tx.one("SELECT 1 FROM letters WHERE about = ? AND kind = ?", which) is None:
-        raise NotFound(f"no letter {letter.kind} about {letter.about} was ever owed")
+def _known(tx: Tx, about: str, kind: LetterKind) -> None:
+    if tx.one("SELECT 1 FROM letters WHERE about = ? AND kind = ?", (about, kind.value)) is None:
+        raise NotFound(f"no letter {kind} about {about} was ever owed")
 
 
 def _letter_of(row: Row, taken: int = 0) -> Letter:

@@ -1,0 +1,1 @@
+"""Agents: whoever edits a site, behind `ports/agent.py`."""

@@ -1,0 +1,202 @@
+"""Requests read from sentences. Whatever fits no form is not guessed at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from webordinary.adapters.agents.demo.bounds import (
+    INSTRUCTION_CHARACTERS,
+    REQUEST_CHARACTERS,
+    REQUESTS_MAX,
+    CannotDo,
+    shown,
+)
+from webordinary.adapters.agents.demo.requests import (
+    AddParagraph,
+    DescribePicture,
+    RemoveParagraph,
+    ReplacePicture,
+    ReplaceText,
+    Request,
+    SetHeading,
+    SetLink,
+    SetTitle,
+    Side,
+)
+from webordinary.adapters.agents.demo.sentences import QUOTED, Sentence, sentences_of
+
+_SET = r"(?:change|set|update|make|rename|edit|switch|turn|replace)"
+_THE = r"(?:the |my |our |its )?"
+_TO = r"(?:to say|to read|to be|to|into|say|read|with|as)"
+_HEADING = r"(?:sub-?heading|heading|headline|header)"
+_PICTURE = r"(?:photograph|photo|picture|image|pic)"
+_SEEN = rf"(?:{_PICTURE}|hero|banner|logo|portrait)"
+_FILE = rf"(?P<file>{QUOTED}|[\w. -]{1,80}?\.(?:jpe?g|png|gif|webp|avif))"
+_ATTACHED = (
+    rf"(?:(?:the |my |this |an? )?(?:(?:new |attached |enclosed )+(?:one|{_PICTURE}|file)|attachment|attached|"
+    rf"(?:one|{_PICTURE}|file) (?:attached|enclosed|in the attachment|i (?:have )?attached)(?: to this mail)?|this one)"
+    rf"|(?:the |my )?(?:attached |enclosed )?(?:{_PICTURE} |file )?{_FILE})"
+)
+_DESCRIBED = (
+    r"(?:,? ?(?:and |with )*(?:give it |use |change |set |its )?(?:the |a |an )?"
+    rf"(?:alt(?:ernative)?(?: text)?|description|described)(?: is| as| to|:)* (?P<described>{QUOTED}))?"
+)
+_PARAGRAPH = r"(?:paragraph|text|sentence|line)"
+_STARTING = r"(?:that |which )?(?:starts|starting|begins|beginning|says|saying|reads|reading|with)(?: with)?:? ?"
+_ANCHOR = (
+    rf"(?:right |just |directly )?(?P<side>after|below|under|beneath|before|above) {_THE}"
+    rf"(?:{_HEADING} |paragraph |section |text )?(?:{_STARTING}|called |named )?(?P<anchor>{QUOTED}|.+?)"
+)
+_BARE_OLD = r"(?!(?:the|my|our|your|all|its|a|an) ).+?"
+
+Found = re.Match[str]
+Reader = Callable[[Sentence, Found], Request]
+
+
+def understood(instruction: str) -> list[Request]:
+    """Read a mail as requests, or say which part of it is none."""
+    if len(instruction) > INSTRUCTION_CHARACTERS:
+        raise CannotDo("your mail is too long for me")
+    sentences = sentences_of(instruction)
+    if not sentences:
+        raise CannotDo("I found no request in your mail")
+    if len(sentences) > REQUESTS_MAX:
+        raise CannotDo(f"there are more than {REQUESTS_MAX} requests in your mail")
+    return [_request(sentence) for sentence in sentences]
+
+
+def _request(sentence: Sentence) -> Request:
+    if len(sentence.original) > REQUEST_CHARACTERS:
+        raise CannotDo("one request in your mail is too long for me")
+    for form, read in _FORMS:
+        found = form.fullmatch(sentence.words)
+        if found is not None:
+            return read(sentence, found)
+    raise CannotDo(f"I don't understand {shown(sentence.original)}")
+
+
+def _part(sentence: Sentence, found: Found, name: str) -> str:
+    return sentence.said(found[name]) if found[name] else ""
+
+
+def _picture(sentence: Sentence, found: Found) -> ReplacePicture:
+    return ReplacePicture(
+        _which(sentence, found["which"]),
+        sentence.where,
+        file=_part(sentence, found, "file"),
+        description=_part(sentence, found, "described"),
+    )
+
+
+def _which(sentence: Sentence, words: str) -> str:
+    """What a person says about a picture, without the words that say it is one."""
+    bare = re.sub(rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", " ", words, flags=re.I)
+    quoted = re.search(QUOTED, words)
+    return sentence.said(quoted[0] if quoted else bare)
+
+
+def _description(sentence: Sentence, found: Found) -> DescribePicture:
+    return DescribePicture(_which(sentence, found["which"] or ""), _part(sentence, found, "new"), sentence.where)
+
+
+def _title(sentence: Sentence, found: Found) -> SetTitle:
+    return SetTitle(_part(sentence, found, "new"), sentence.where, old=_part(sentence, found, "old"))
+
+
+def _heading(sentence: Sentence, found: Found) -> SetHeading:
+    return SetHeading(_part(sentence, found, "new"), sentence.where, old=_part(sentence, found, "old"))
+
+
+def _main_heading(sentence: Sentence, found: Found) -> SetHeading:
+    return SetHeading(_part(sentence, found, "new"), sentence.where)
+
+
+def _link(sentence: Sentence, found: Found) -> SetLink:
+    return SetLink(_part(sentence, found, "label"), _part(sentence, found, "new"), sentence.where)
+
+
+def _added(sentence: Sentence, found: Found) -> AddParagraph:
+    side = Side.BEFORE if (found["side"] or "").lower() in {"before", "above"} else Side.AFTER
+    return AddParagraph(
+        _part(sentence, found, "text"), sentence.where, anchor=_part(sentence, found, "anchor"), side=side
+    )
+
+
+def _added_last(sentence: Sentence, found: Found) -> AddParagraph:
+    return AddParagraph(_part(sentence, found, "text"), sentence.where)
+
+
+def _removed(sentence: Sentence, found: Found) -> RemoveParagraph:
+    start = _part(sentence, found, "start")
+    return RemoveParagraph(start.removesuffix("…").removesuffix("...").strip(), sentence.where)
+
+
+def _text(sentence: Sentence, found: Found) -> ReplaceText:
+    return ReplaceText(_part(sentence, found, "old"), _part(sentence, found, "new"), sentence.where)
+
+
+def _form(pattern: str, read: Reader) -> tuple[re.Pattern[str], Reader]:
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL), read
+
+
+# In this order: a form that is more exact comes first.
+_FORMS = (
+    _form(
+        rf"{_SET} {_THE}(?:alt(?:ernative)?(?: text)?|description)(?: (?:of|for) {_THE}(?P<which>.+?))? {_TO} "
+        rf"(?P<new>.+)",
+        _description,
+    ),
+    _form(
+        rf"(?:replace|swap|change|exchange|update|switch) {_THE}"
+        rf"(?P<which>(?:[^\x02]*\b)?{_SEEN}\b.*?|{QUOTED}) (?:with|by|to|for|against) {_ATTACHED}{_DESCRIBED}",
+        _picture,
+    ),
+    _form(
+        rf"(?:use|put|take|set|make) {_ATTACHED} (?:as|for|in place of|instead of) {_THE}(?:new )?"
+        rf"(?P<which>(?:[^\x02]*\b)?{_SEEN}\b.*?|{QUOTED}){_DESCRIBED}",
+        _picture,
+    ),
+    _form(
+        rf"{_SET} {_THE}(?:(?:page|web ?site|site) )?title(?: from)?(?: (?P<old>{QUOTED}))? {_TO}:? (?P<new>.+)", _title
+    ),
+    _form(rf"{_SET} {_THE}(?:(?:main|top|page|first) )?(?:{_HEADING}|h1) {_TO}:? (?P<new>.+)", _main_heading),
+    _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>{QUOTED}) {_TO}:? (?P<new>.+)", _heading),
+    _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>.+?) (?:to|into):? (?P<new>.+)", _heading),
+    _form(rf"{_SET} {_THE}(?P<old>{QUOTED}) {_HEADING} {_TO}:? (?P<new>.+)", _heading),
+    _form(
+        rf"(?:{_SET}|point|direct|send|let) {_THE}(?:(?:target|address|url) of {_THE})?link (?:called |named |to )?"
+        rf"(?P<label>{QUOTED}|.+?) (?:(?:go|lead|point|link|goes|leads) )?(?:to|at|into):? (?P<new>.+)",
+        _link,
+    ),
+    _form(
+        rf"(?:{_SET}|point|direct|send|let) {_THE}(?P<label>{QUOTED}) link "
+        rf"(?:(?:go|lead|point|link) )?(?:to|at|into|with):? (?P<new>.+)",
+        _link,
+    ),
+    _form(rf"link {_THE}(?:words? |text )?(?P<label>{QUOTED}|.+?) (?:to|with):? (?P<new>.+)", _link),
+    _form(
+        rf"(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}:? ?(?:{_STARTING})?"
+        rf"(?P<text>{QUOTED}|.+?),? {_ANCHOR}",
+        _added,
+    ),
+    _form(
+        rf"{_ANCHOR},? (?:please )?(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}:? ?"
+        rf"(?:{_STARTING})?(?P<text>.+)",
+        _added,
+    ),
+    _form(
+        rf"(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}:? ?"
+        rf"(?:at the (?:end|bottom) )?(?:{_STARTING})?(?P<text>.+?)(?: at the (?:end|bottom))?",
+        _added_last,
+    ),
+    _form(rf"(?:remove|delete|drop|take out) {_THE}paragraph:? ?(?:{_STARTING})?(?P<start>.+)", _removed),
+    _form(
+        rf"(?:replace|change|swap|update|correct|edit|switch) (?:all )?{_THE}(?:words? |text |phrase |sentence |price )?"
+        rf"(?P<old>{QUOTED}) (?:with|by|to|into|for) (?P<new>.+)",
+        _text,
+    ),
+    _form(
+        rf"(?:replace|swap) (?:{_THE}(?:words?|text|phrase) )?(?P<old>{_BARE_OLD}) (?:with|by) (?P<new>.+)", _text
+    ),
+)

@@ -1,0 +1,87 @@
+"""What our commits say: for people in the first lines, for ourselves in trailers nobody else can forge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from webordinary.core.claim import Delivery
+from webordinary.core.text import storable
+from webordinary.ports.workspaces import Signed
+
+NAME, ADDRESS = "Webordinary", "webordinary@localhost"
+GIST_CHARACTERS = 72
+BODY_CHARACTERS = 4_000
+VALUE_CHARACTERS = 320
+
+JOB, LANE, SESSION = "Webordinary-Job", "Webordinary-Lane", "Webordinary-Session"
+UNDOES, REDOES, SENDER = "Webordinary-Undoes", "Webordinary-Redoes", "Requested-by"
+_FORGED = re.compile(r"\s*(webordinary-[a-z-]*|requested-by)\s*:", re.IGNORECASE)
+FORMAT = "%H%n%P%n%ce%n%B"  # of `git log -z`, read by `Kept.read`
+
+
+def one_line(text: str, characters: int) -> str:
+    """Make one clean line of a text: no control characters, no more than so many characters."""
+    clean = "".join(char if char.isprintable() else " " for char in storable(text))
+    line = " ".join(clean.split())
+    return line if len(line) <= characters else line[: characters - 1].rstrip() + "…"
+
+
+def message_of(delivery: Delivery, signed: Signed, **turned: str) -> str:
+    """Write the message of a job's commit. Only the last paragraph is ever read back, and it is ours."""
+    job = delivery.job
+    trailers = {JOB: job.id, LANE: str(job.lane), SESSION: job.session}
+    trailers |= {{"undoes": UNDOES, "redoes": REDOES}[way]: target for way, target in turned.items()}
+    gist = one_line(signed.gist, GIST_CHARACTERS) or "A change by mail"
+    body = "\n".join(_harmless(line) for line in storable(signed.body)[:BODY_CHARACTERS].splitlines()).strip()
+    last = _block(trailers | {SENDER: signed.sender})
+    return "\n\n".join(part for part in (gist, body, last) if part) + "\n"
+
+
+def merge_message(delivery: Delivery, gist: str) -> str:
+    """Write the message of a merge that no job asked for: it is nobody's change, and never undone."""
+    return f"{gist}\n\n{_block({LANE: str(delivery.job.lane)})}\n"
+
+
+def author_line(sender: str, seconds: float) -> str:
+    """Name the author: the person who asked, at our address."""
+    name = one_line(re.sub(r"[<>]", "", sender), VALUE_CHARACTERS).strip(" .,:;\"'\\") or NAME
+    return f"{name} <{ADDRESS}> {max(0, int(seconds))} +0000"
+
+
+def _harmless(line: str) -> str:
+    """A line of the body that no tool takes for a trailer of ours."""
+    clean = "".join(char if char.isprintable() else " " for char in line).rstrip()
+    return f"> {clean.lstrip()}" if _FORGED.match(clean) else clean
+
+
+def _block(trailers: Mapping[str, str]) -> str:
+    lines = ((key, one_line(value, VALUE_CHARACTERS)) for key, value in trailers.items())
+    return "\n".join(f"{key}: {value}" for key, value in lines if value)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A commit of the repository, as far as it is one of ours."""
+
+    commit: str
+    parents: tuple[str, ...]
+    gist: str
+    trailers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str) -> Kept:
+        """Read one commit of `git log`. Somebody else's copy of our commit has no trailers for us."""
+        commit, parents, committer, message = text.split("\n", 3)
+        paragraphs = message.strip("\n").split("\n\n")
+        found: dict[str, str] = {}
+        if committer == ADDRESS and len(paragraphs) > 1:
+            for line in paragraphs[-1].splitlines():
+                key, _, value = line.partition(": ")
+                found.setdefault(key, value)
+        return cls(commit, tuple(parents.split()), paragraphs[0], found)
+
+    def is_of(self, job: str) -> bool:
+        """Whether this job made it."""
+        return self.trailers.get(JOB) == one_line(job, VALUE_CHARACTERS)

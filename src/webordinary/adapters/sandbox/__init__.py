@@ -1,0 +1,1 @@
+"""Rooms without a way out: where the agent and the build run, and what they may use up."""

@@ -1,0 +1,38 @@
+"""Opening files that repository code made: no link is followed, and nothing that isn't a plain file is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+# O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def open_folder(name: str | Path, within: int | None = None) -> int:
+    """Open a folder, which must not be a link. The caller closes what is given."""
+    return os.open(name, _READ | os.O_DIRECTORY, dir_fd=within)
+
+
+def open_folder_beneath(top: Path, folder: Path) -> int:
+    """Open a folder somewhere in another one; no step of the way down may be a link."""
+    handle = open_folder(top)
+    for step in folder.relative_to(top).parts:
+        outer, handle = handle, -1
+        try:
+            if step == os.pardir:
+                raise OSError(f"{folder} leads out of {top}")
+            handle = open_folder(step, outer)
+        finally:
+            os.close(outer)
+    return handle
+
+
+def open_plain_file(name: str | Path, within: int | None = None) -> int:
+    """Open a regular file; raises OSError for anything else. The caller closes what is given."""
+    handle = os.open(name, _READ, dir_fd=within)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(f"{name} is not a plain file")
+    return handle

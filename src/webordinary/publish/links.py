@@ -1,0 +1,122 @@
+"""Links inside the site that lead nowhere. A broken link is told, never a reason to refuse a release."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from webordinary.core.release import BrokenLink, Release
+from webordinary.publish.files import open_plain_file
+from webordinary.publish.kinds import is_page
+
+BROKEN_MAX = 50  # told
+PAGES_MAX = 2_000  # looked at
+PAGE_BYTES_MAX = 500_000  # a larger page is not looked at: the parser is slow on hostile ones
+_INDEX = "index.html"
+_SOMEWHERE = "http://site.invalid"  # where the site would be if it were anywhere
+_CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s[^,]*)?(?:,|$)")  # of a srcset
+
+_ATTRIBUTES = {"href", "src", "poster", "srcset", "data"}
+_ELEMENTS = {
+    *(
+        "a",
+        "area",
+        "link",
+        "img",
+        "script",
+        "iframe",
+        "source",
+        "audio",
+        "video",
+        "track",
+        "embed",
+        "object",
+        "input",
+    )
+}
+_HINTS = {"preconnect", "dns-prefetch", "canonical", "alternate"}  # nobody who visits the page goes there
+_UNFILLED = ("{{", "${", "<%")  # a template for a script, not an address
+
+
+def broken_links(
+    folder: Path, release: Release, *, base: str = "/", limit: int = BROKEN_MAX
+) -> tuple[BrokenLink, ...]:
+    """Find links of the release's pages to files that are not in it. Waits for the disk: call it in a thread.
+
+    `base` is the path the site is served at: links that begin with a slash must begin with it.
+    """
+    known = {file.path for file in release.files}
+    broken: list[BrokenLink] = []
+    pages = [file for file in release.files if is_page(file.path) and file.size <= PAGE_BYTES_MAX]
+    for page in pages[:PAGES_MAX]:
+        for target in _dead_targets(_text(folder / page.path), page.path, known, base):
+            broken.append(BrokenLink(page.path, target))
+            if len(broken) >= limit:
+                return tuple(broken)
+    return tuple(broken)
+
+
+def _text(path: Path) -> str:
+    try:
+        with os.fdopen(open_plain_file(path), "rb") as file:
+            return file.read(PAGE_BYTES_MAX).decode(errors="replace")
+    except OSError:
+        return ""  # the publisher refuses a file that is gone; nothing to say about its links
+
+
+def _dead_targets(text: str, page: str, known: set[str], base: str) -> Iterator[str]:
+    found = _Links()
+    found.feed(text)
+    for target in dict.fromkeys(found.targets):
+        path = _path_in_site(target, page, found.base, base)
+        if path is None or _is_there(path, known):
+            continue
+        yield target[:300]
+
+
+def _path_in_site(target: str, page: str, page_base: str, base: str) -> str | None:
+    """Where in the site a link leads; None if it leaves the site. A path outside the base is kept as it is."""
+    try:
+        own, document = urlsplit(target), urljoin(f"{_SOMEWHERE}{base}{quote(page)}", page_base)
+        full = urlsplit(urljoin(document, target))
+    except ValueError:
+        return None  # `http://[`: no browser goes there, but it is none of ours
+    if own.scheme or own.netloc or not own.path or any(mark in target for mark in _UNFILLED):
+        return None
+    if f"{full.scheme}://{full.netloc}" != _SOMEWHERE:
+        return None
+    path = unquote(full.path)
+    return path.removeprefix(base) if path.startswith(base) else path
+
+
+def _is_there(path: str, known: set[str]) -> bool:
+    if not path or path.endswith("/"):
+        return path + _INDEX in known
+    return path in known or f"{path}/{_INDEX}" in known
+
+
+class _Links(HTMLParser):
+    """Collects where a page leads."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.targets: list[str] = []
+        self.base = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value.strip() for name, value in attrs if value}
+        if tag == "base":
+            self.base = self.base or given.get("href", "")
+        if tag not in _ELEMENTS or _HINTS.intersection(given.get("rel", "").lower().split()):
+            return
+        for name in _ATTRIBUTES.intersection(given):
+            self.targets += _in_srcset(given[name]) if name == "srcset" else [given[name]]
+
+
+def _in_srcset(value: str) -> list[str]:
+    """The addresses of `a.jpg 1x, b.jpg 2x`; a comma inside an address is a part of it."""
+    return _CANDIDATE.findall(value)

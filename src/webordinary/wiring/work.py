@@ -1,0 +1,126 @@
+"""Putting the work together: which agent, in which sandbox, on which workspaces, published where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from webordinary import samples
+from webordinary.adapters.agents.claude import ClaudeAgent, ClaudeOptions, claude_available
+from webordinary.adapters.agents.command import CommandAgent
+from webordinary.adapters.agents.demo import DemoAgent
+from webordinary.adapters.bounded import Bounded, BoundedReader
+from webordinary.adapters.browser_camera import BrowserCamera
+from webordinary.adapters.folder_blobs import FolderBlobs
+from webordinary.adapters.folder_publisher import FolderPublisher
+from webordinary.adapters.git.repositories import GitRepositories
+from webordinary.adapters.git.workspaces import GitWorkspaces
+from webordinary.adapters.sandbox import Allowance, Sandbox, choose_sandbox, probe
+from webordinary.adapters.site_builder import SiteBuilder
+from webordinary.core.errors import BadInput
+from webordinary.core.release import Place
+from webordinary.flows.perform import Performance
+from webordinary.flows.tools import Tools
+from webordinary.ports.agent import Agent
+from webordinary.ports.backend import Backend
+from webordinary.ports.clock import Clock
+from webordinary.wiring.folders import blobs_folder, repositories_folder, sites_folder, workspace_folder
+from webordinary.wiring.settings import Settings
+from webordinary.wiring.work_settings import WorkSettings
+
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
+GB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Who carries jobs out, with which agent and why that one, and how to let go of it all."""
+
+    performance: Performance
+    agent: str
+    why: str
+    close: Callable[[], Awaitable[None]]
+
+
+def open_workshop(
+    settings: Settings, backend: Backend, clock: Clock, environment: Mapping[str, str] = os.environ
+) -> Workshop:
+    """Open the workshop of a home folder; what can't be run here is refused now, not at the first job."""
+    work, home = settings.work, settings.home
+    name, why = chosen_agent(work, environment)
+    sandbox = _sandbox(work, needed=name != "demo")
+    bounded = Bounded(processes=1)
+    tools = Tools(
+        backend=backend,
+        blobs=FolderBlobs(blobs_folder(home)),
+        reader=BoundedReader(bounded, (settings.mail.address.rpartition("@")[2],)),
+        workspaces=GitWorkspaces(
+            workspace_folder(home, work),
+            disk_cap_bytes=int(work.disk_gb * GB),
+            clock=clock,
+            network_environment=dict(environment),
+        ),
+        repositories=GitRepositories(repositories_folder(home), starter=samples.folder("starter")),
+        agent=_agent(name, work, sandbox, environment),
+        builder=SiteBuilder(sandbox, Allowance(seconds=60 * work.build_minutes, memory_bytes=_memory(work))),
+        publisher=open_publisher(home, work),
+        camera=BrowserCamera() if work.browser else None,
+    )
+    return Workshop(Performance(tools), name, why, bounded.close)
+
+
+def open_publisher(home: Path, work: WorkSettings) -> FolderPublisher:
+    """Where sites of a home folder are published, and under which addresses people see them."""
+    base = work.site_address.rstrip("/")
+
+    def address(project: str, place: Place) -> str:
+        return f"{base}/live/{project}/" if place is Place.LIVE else f"{base}/{project}/"
+
+    return FolderPublisher(sites_folder(home), address=address)
+
+
+def chosen_agent(work: WorkSettings, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    """Say which agent edits sites here, and why that one."""
+    if work.agent != "auto":
+        return work.agent, "as the settings say"
+    missing = claude_available()
+    if missing is not None:
+        return "demo", f"Claude Code is not installed: {missing}"
+    if not environment.get(KEY_VARIABLE):
+        return "demo", f"Claude Code has no key: {KEY_VARIABLE} is not set"
+    return "claude", f"Claude Code is installed and {KEY_VARIABLE} is set"
+
+
+def _sandbox(work: WorkSettings, *, needed: bool) -> Sandbox:
+    sandbox = choose_sandbox(work.sandbox)
+    if needed:
+        probe(sandbox)
+    return sandbox
+
+
+def _memory(work: WorkSettings) -> int:
+    return int(work.memory_gb * GB)
+
+
+def _agent(name: str, work: WorkSettings, sandbox: Sandbox, environment: Mapping[str, str]) -> Agent:
+    allowance = Allowance(seconds=60 * work.agent_minutes, memory_bytes=_memory(work))
+    match name:
+        case "demo":
+            return DemoAgent()
+        case "command":
+            return CommandAgent(work.command, sandbox, allowance)
+        case _:
+            missing, key = claude_available(), environment.get(KEY_VARIABLE, "")
+            if missing is not None or not key:
+                raise BadInput(f"the claude agent can't run: {missing or f'{KEY_VARIABLE} is not set'}")
+            options = ClaudeOptions(
+                key=key,
+                base_url=work.model_url,
+                model=work.model,
+                budget_usd=work.budget_usd,
+                seconds=60 * work.agent_minutes,
+                quiet_seconds=work.quiet_seconds,
+            )
+            return ClaudeAgent(options, sandbox)

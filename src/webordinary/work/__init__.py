@@ -1,0 +1,1 @@
+"""Stage 5: a job becomes an edited site."""
