@@ -6,7 +6,10 @@ JOBS   ?= auto
 
 BIN   := .venv/bin
 STAMP := .venv/.stamp
-PINS  := requirements/build.txt requirements/package.txt requirements/mail.txt requirements/test.txt
+TESTS := .venv/.stamp-tests
+pins   = $(patsubst %,requirements/%.txt,$(1))
+PINS  := $(call pins,build package mail site web)
+MORE  := $(call pins,test claude browser aws)
 
 # uv where there is one, else pip; also pip where uv can't, for an index may be set up for pip only. Both check hashes.
 UV      := $(shell command -v uv 2>/dev/null)
@@ -14,7 +17,7 @@ PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 install  = $(if $(UV),uv pip install --quiet --python $(BIN)/python $(1) || { echo "uv could not; trying pip"; $(PIP) $(1); },$(PIP) $(1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check sim bench fmt lock
+.PHONY: help setup run demo test tools check sim bench fmt lock
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,16 +32,25 @@ $(STAMP): $(PINS) pyproject.toml
 	@$(call install,--no-deps --no-build-isolation --editable .)
 	@touch $@
 
-run: setup ## bring up a pool of two workers on the embedded store
+# What only tests need: large, so that a first `make run` does not wait for it.
+$(TESTS): $(STAMP) $(MORE)
+	@echo "setting up what the tests need"
+	@$(call install,--require-hashes $(MORE:%=-r %))
+	@touch $@
+
+run: setup ## bring up the whole system with two sample sites, and stay up
 	@$(BIN)/webordinary up
 
 demo: setup ## play the three scenarios with real processes
 	@$(BIN)/webordinary demo
 
-test: check ## run everything: the checks, then all tests
+test: check tools ## run everything: the checks, then all tests
 	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
 
-check: setup ## lint, formatting, types, import direction
+tools: ## install Bubblewrap and Chromium where that is possible; else say what will be skipped
+	@sh tests/tools.sh
+
+check: $(TESTS) ## lint, formatting, types, import direction
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -48,16 +60,16 @@ sim: setup ## simulate SEEDS=2000 random schedules, then every planted fault
 	$(BIN)/webordinary simulate --seeds $(SEEDS)
 	$(BIN)/webordinary simulate --mutants
 
-bench: setup ## measure beside peers on this machine
+bench: $(TESTS) ## measure beside peers on this machine
 	@$(call install,--require-hashes -r requirements/bench.txt)
 	$(BIN)/python -m bench
 
-fmt: setup ## format the code and repair what can be repaired
+fmt: $(TESTS) ## format the code and repair what can be repaired
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
 lock: ## pin the newest allowed versions in requirements/*.txt (needs uv)
-	@for name in package mail test build bench; do \
+	@for name in package mail site web test claude browser aws build bench emulators; do \
 		uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 			--custom-compile-command 'make lock' --output-file requirements/$$name.txt requirements/$$name.in || exit 1; \
 	done

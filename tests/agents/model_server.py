@@ -12,6 +12,7 @@ A script looks at the last text a person typed (`typed`) and at the results of t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 HOLD_SECONDS = 120.0  # longer than any test waits
 
@@ -128,9 +129,10 @@ class ModelServer:
 
     script: Script
     requests: list[Request] = field(default_factory=list)
+    connections: set[socket.socket] = field(default_factory=set)
     _closing: threading.Event = field(default_factory=threading.Event)
 
-    def __enter__(self) -> ModelServer:
+    def __enter__(self) -> Self:
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.model = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
@@ -142,9 +144,14 @@ class ModelServer:
     ) -> None:
         self._closing.set()
         self._http.shutdown()
-        self._http.end_connections()
+        self._end_connections()
         self._http.server_close()
         self._thread.join()
+
+    def _end_connections(self) -> None:
+        for connection in list(self.connections):
+            with contextlib.suppress(OSError):  # the client was quicker
+                connection.shutdown(socket.SHUT_RDWR)
 
     @property
     def base_url(self) -> str:
@@ -166,57 +173,47 @@ class ModelServer:
 
 class _Http(ThreadingHTTPServer):
     model: ModelServer
-    daemon_threads = False  # so that closing waits for the threads
+    daemon_threads = False  # so that closing waits for them
     block_on_close = True
 
-    def __init__(self, *arguments: Any) -> None:
-        self._open: set[socket.socket] = set()
-        super().__init__(*arguments)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        self._open.discard(request)
-        super().shutdown_request(request)
-
-    def end_connections(self) -> None:
-        for connection in list(self._open):
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # the client was quicker
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """A client that was killed mid-stream is no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+    @property
+    def _model(self) -> ModelServer:
+        return cast("_Http", self.server).model
+
+    def setup(self) -> None:
+        super().setup()
+        self._model.connections.add(self.connection)
+
+    def finish(self) -> None:
+        self._model.connections.discard(self.connection)
+        super().finish()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
         """Stay silent."""
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.path, headers, body)
-        model = cast("_Http", self.server).model
         if "count_tokens" in self.path:
-            model.requests.append(request)
+            self._model.requests.append(request)
             self._send_json(200, {"input_tokens": 10})
             return
-        reply = model.answer(request)
+        reply = self._model.answer(request)
         if isinstance(reply, Refuse):
             error = {"type": reply.kind, "message": reply.message}
             self._send_json(reply.status, {"type": "error", "error": error})
         elif body.get("stream"):
-            self._stream(model, body, reply)
+            self._stream(body, reply)
         else:
             self._send_json(200, _message(body, reply))
-
-    do_GET = do_HEAD = do_POST
 
     def _send_json(self, status: int, content: object) -> None:
         payload = json.dumps(content).encode()
@@ -226,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(payload)
 
-    def _stream(self, model: ModelServer, body: dict[str, Any], reply: Reply) -> None:
+    def _stream(self, body: dict[str, Any], reply: Reply) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -234,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
         message = _message(body, reply)
         self._send_event("message_start", message={**message, "content": [], "stop_reason": None})
         if isinstance(reply, Hold):
-            model.hold()
+            self._model.hold()
             self.close_connection = True
             return
         for index, block in enumerate(message["content"]):

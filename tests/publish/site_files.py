@@ -1,13 +1,18 @@
-"""Sites on disk, and claims to publish them with."""
+"""Sites on disk, claims to publish them with, and what is served then."""
 
+import os
+import time
 from pathlib import Path
 
+from webordinary.adapters.folder_places import ProjectFolder
+from webordinary.adapters.folder_publisher import READER_SECONDS
 from webordinary.core.claim import Claim, WorkerId
 from webordinary.core.lane import Lane
-from webordinary.core.release import Release
+from webordinary.core.release import Place, Release
 from webordinary.publish.manifest import Passed, manifest
 
 PROJECT = "amelia"
+LONG_AGO = READER_SECONDS + 60
 
 
 def put(folder: Path, files: dict[str, bytes | str]) -> Path:
@@ -37,3 +42,26 @@ def released(folder: Path) -> Release:
 
 def claim(fence: int, user: str = "scott") -> Claim:
     return Claim(Lane(PROJECT, user), WorkerId("w1"), fence)
+
+
+def served(root: Path, place: Place = Place.PREVIEW) -> dict[str, bytes]:
+    """What a visitor finds: the pointer is read once, then the files are."""
+    project = ProjectFolder(root, PROJECT)
+    standing = project.places().standing.get(place)
+    if standing is None:
+        return {}
+    folder = project.site(standing.release)
+    return {file.path: (folder / file.path).read_bytes() for file in project.manifest(standing.release).files}
+
+
+def releases(root: Path) -> set[str]:
+    return {path.name for path in (root / PROJECT / "releases").iterdir()}
+
+
+def grow_old(root: Path, seconds: float = LONG_AGO) -> None:
+    """Let it be long ago that anything was in use."""
+    for path in (
+        *(root / PROJECT / "releases").glob("*/manifest.json"),
+        *(root / PROJECT / "unfinished").iterdir(),
+    ):
+        os.utime(path, (time.time() - seconds,) * 2)

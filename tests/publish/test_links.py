@@ -26,7 +26,7 @@ def broken(tmp_path: Path, html: str, page: str = "about/page.html", base: str =
     [
         '<a href="team.html">', '<a href="./team.html#top">', '<a href="../index.html?x=1">', '<a href="..">',
         '<a href="/about">', '<a href="/about/">', '<a href="/">', '<a href="#part">', '<a href="">',
-        '<img src="../img/a%20b.png">', '<img src="../img/a b.png">', '<IMG SRC=../img/c.png>',
+        '<img src="../img/a%20b.png">', '<img src="../img/a b.png">', "<IMG SRC=../img/c.png>",
         '<img srcset="../img/c.png 1x, ../img/a%20b.png 2x">', '<a href="https://example.org/nowhere">',
         '<img srcset="data:image/png;base64,iVBORw0 1x, https://x.example/w_1,h_2/a.png 2x">',
         '<a href="//example.org/x">', '<a href="mailto:a@example.org">', '<a href="tel:1">',

@@ -47,9 +47,11 @@ class Supervisor:
         clock: Clock,
         tell: Callable[[str], None],
         bury: Callable[[int], Awaitable[None]],
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Run these; `bury` is called with the process id of one that died without being told to."""
         self._commands, self._clock, self._tell, self._bury = commands, clock, tell, bury
+        self._environment = environment
         self._leaving = asyncio.Event()
         self.children: dict[str, Process] = {}
 
@@ -91,7 +93,7 @@ class Supervisor:
             await self._pause(backoff)
 
     async def _run_once(self, name: str, command: Sequence[str]) -> tuple[int, int]:
-        child = self.children[name] = await start_child(command)
+        child = self.children[name] = await start_child(command, environment=self._environment)
         try:
             if self._leaving.is_set():  # told while it was being started
                 send(child, signal.SIGTERM)

@@ -12,6 +12,7 @@ from webordinary.core.lane import Lane
 from webordinary.wiring.settings import HANDLERS, Settings, check_slots
 
 LIST_MAX = 10_000
+PORT_MAX = 65_535
 
 
 def add_home(parser: argparse.ArgumentParser) -> None:
@@ -76,8 +77,8 @@ def add_work(parser: argparse.ArgumentParser, *, handler: str) -> None:
     parser.add_argument(
         "--handler",
         choices=HANDLERS,
-        help="who carries jobs out: site edits and publishes the project's site; for trials echo answers with the "
-        "instruction, sleep takes as many seconds as it begins with, command runs PROGRAM "
+        help="who carries jobs out: site edits and publishes the project's site; for trials echo answers "
+        "with the instruction, sleep takes as many seconds as it begins with, command runs PROGRAM "
         f"(default: {handler}, or command if there is a PROGRAM)",
     )
     parser.add_argument(
@@ -118,6 +119,13 @@ def count(text: str) -> int:
     """Read how many."""
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= LIST_MAX):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {LIST_MAX}")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """Read a port's number; 0 is a free one."""
+    if not (text.isascii() and text.isdigit() and int(text) <= PORT_MAX):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: a whole number from 0 to {PORT_MAX}")
     return int(text)
 
 

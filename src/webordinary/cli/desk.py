@@ -12,13 +12,14 @@ from webordinary.adapters.system_clock import SystemClock
 from webordinary.cli.arguments import LIST_MAX
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobState
+from webordinary.core.site import Member
 from webordinary.core.views import JobView, LaneView
 from webordinary.core.waiting import Reason, why
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.wiring.folders import store_path
-from webordinary.wiring.stores import open_backend
 from webordinary.wiring.settings import Settings, home_folder, load
+from webordinary.wiring.stores import open_backend
 
 PAGE = 500
 
@@ -52,6 +53,11 @@ class Desk:
         """Say what a job's lane waits for."""
         (_, reason), *_ = await self.reasons([await self.backend.ledger.lane(job.lane)])
         return reason
+
+    async def members(self, limit: int = PAGE) -> list[Member]:
+        """List who may edit what."""
+        projects = await self.backend.directory.projects(limit=limit)
+        return [one for project in projects for one in await self.backend.directory.members(project.name)]
 
     async def dead(self, limit: int = LIST_MAX) -> list[JobView]:
         """List dead letters, newest first."""

@@ -10,12 +10,13 @@ from functools import partial
 
 from webordinary.adapters.imap_mailbox import ImapPoller
 from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
-from webordinary.cli.arguments import add_home, add_json
+from webordinary.cli.arguments import add_home, add_json, port
 from webordinary.cli.exits import Exit
 from webordinary.cli.logs import start_logging
-from webordinary.wiring.stores import open_backend
+from webordinary.cli.stdin import add_until_stdin_closes, when_stdin_closes
 from webordinary.wiring.mail import MailRoom, open_mail_room
 from webordinary.wiring.settings import home_folder, load
+from webordinary.wiring.stores import open_backend
 
 log = logging.getLogger("webordinary.gateway")
 
@@ -24,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = "SIGTERM or Ctrl-C: it takes no further mail, finishes what it is receiving, and leaves."
     parser.add_argument(
-        "--smtp-port", type=int, metavar="PORT", help="where to listen; 0 is a free port (default: 2525)"
+        "--smtp-port", type=port, metavar="PORT", help="where to listen; 0 is a free port (default: 2525)"
     )
     parser.add_argument(
         "--trust-loopback",
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="for a local try-out: believe mail from this machine, whoever it says it is from",
     )
+    add_until_stdin_closes(parser)
     add_home(parser)
     add_json(parser, "log JSON lines; times are seconds since 1970")
 
@@ -43,18 +45,20 @@ def run(args: argparse.Namespace) -> int:
     backend = open_backend(settings)
     try:
         room = open_mail_room(settings, backend, port=args.smtp_port, trust_loopback=args.trust_loopback)
-        asyncio.run(_serve(room))
+        asyncio.run(_serve(room, until_stdin_closes=args.until_stdin_closes))
     finally:
         backend.close()
     log.info("left")
     return Exit.OK
 
 
-async def _serve(room: MailRoom) -> None:
+async def _serve(room: MailRoom, *, until_stdin_closes: bool) -> None:
     leave = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave.set)
+    if until_stdin_closes:
+        when_stdin_closes(leave.set)
     gateway = SmtpGateway(room.listening, partial(room.reception.receive, may_come_again=True))
     try:
         port = await gateway.start()

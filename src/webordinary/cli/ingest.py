@@ -14,9 +14,9 @@ from webordinary.cli.exits import Exit
 from webordinary.cli.words import print_json
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Envelope, MailRecord, MailState
-from webordinary.wiring.stores import open_backend
 from webordinary.wiring.mail import MailRoom, open_mail_room
 from webordinary.wiring.settings import home_folder, load
+from webordinary.wiring.stores import open_backend
 
 LOOPBACK = "127.0.0.1"
 

@@ -17,8 +17,9 @@ from webordinary.core.errors import WebordinaryError
 
 # One line a command; cli/NAME.py has `configure(parser)` and `run(args) -> int`, and is loaded when used.
 COMMANDS = {
-    "up": "bring up a pool of workers and keep it running",
+    "up": "bring up the whole system on this machine and keep it running",
     "demo": "play the three scenarios with real processes and say what was seen",
+    "send": "send a mail in and follow it to the reply",
     "submit": "queue an instruction in a lane, and wait for its result if you like",
     "worker": "run one worker",
     "status": "show the pool, the jobs and the lanes that have work",
@@ -26,6 +27,9 @@ COMMANDS = {
     "jobs": "list jobs, newest first",
     "job": "show one job and what happened to it",
     "why": "say why a lane waits",
+    "undo": "take back the last change of a lane, without asking a model",
+    "redo": "bring back what was undone last",
+    "publish": "make exactly what is previewed live",
     "interrupt": "ask the running job of a lane to stop",
     "release": "take a lane from its owner, or end its parking",
     "dead": "look after jobs whose attempts ran out",
@@ -35,6 +39,8 @@ COMMANDS = {
     "gateway": "take mail in by SMTP and IMAP, and send replies",
     "ingest": "take raw mail in from a file, a Maildir or an mbox",
     "mails": "list what mail came in and what became of it, or show one",
+    "web": "serve the dashboard and the sites",
+    "doctor": "check everything that a first run needs, and say how to fix it",
     "simulate": "run the real code on virtual time under faults, or search the protocol exhaustively",
 }
 

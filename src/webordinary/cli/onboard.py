@@ -20,7 +20,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
         "The same command adds a second user or a second address to a project. What is there already is not "
-        "changed by the way: another --policy, --repo, --build or --output needs --change. Repeating the command is safe."
+        "changed by the way: another --policy, --repo, --build or --output needs --change. Repeating the "
+        "command is safe."
     )
     parser.add_argument("project", metavar="PROJECT", help="the site, such as amelia")
     parser.add_argument("--user", required=True, metavar="NAME", help="who edits it, such as scott")
@@ -41,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--build",
         metavar="COMMAND",
-        help="what turns the repository into the site, such as 'hugo'; it runs in the sandbox, without network "
-        "(default: none, for plain HTML)",
+        help="what turns the repository into the site, such as 'hugo'; it runs in the sandbox, without "
+        "network (default: none, for plain HTML)",
     )
     parser.add_argument(
         "--output", metavar="FOLDER", help="the folder that is published, such as public (default: all of it)"

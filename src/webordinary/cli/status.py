@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from webordinary.cli.arguments import add_common
 from webordinary.cli.desk import Desk, at_desk
@@ -29,6 +29,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
 from webordinary.wiring.folders import store_path
+from webordinary.wiring.running import LOOPBACK, Running, running
 
 WATCH_SECONDS = 1.0
 LANES_SHOWN = 20
@@ -56,6 +57,7 @@ class Picture:
     workers: list[WorkerView]
     jobs: dict[JobState, int]
     lanes: list[tuple[LaneView, Reason]]  # those that have work
+    running: Running | None = None  # what `up` runs here
 
 
 async def look(desk: Desk) -> Picture:
@@ -69,6 +71,7 @@ async def look(desk: Desk) -> Picture:
         await ledger.workers(),
         await ledger.counts(),
         await desk.reasons(with_work),
+        running(home),
     )
 
 
@@ -101,6 +104,7 @@ def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
         "now": picture.now,
         "home": picture.home,
         "store": picture.store,
+        **_ports(picture),
         "slots": sum(worker.slots for worker in picture.workers),
         "slots_taken": sum(len(worker.lanes) for worker in picture.workers),
         "workers": [
@@ -109,6 +113,13 @@ def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
         "jobs": picture.jobs,
         "lanes": [{**_fields(lane), "why": reason} for lane, reason in picture.lanes],
     }
+
+
+def _ports(picture: Picture) -> dict[str, int]:
+    """Where `up` listens; nothing if it does not run here."""
+    if picture.running is None:
+        return {}
+    return {name: value for name, value in asdict(picture.running).items() if name.endswith("port")}
 
 
 def _fields(value: WorkerView | LaneView) -> dict[str, object]:
@@ -126,11 +137,20 @@ def in_words(picture: Picture, desk: Desk) -> str:
     """For people."""
     parts = [
         f"{painted('store', BOLD)}    {picture.store}",
+        *_addresses(picture),
         _pool(picture, desk),
         f"{painted('jobs', BOLD)}     {_counts(picture.jobs)}",
         _lanes(picture, desk),
     ]
     return "\n".join(parts)
+
+
+def _addresses(picture: Picture) -> list[str]:
+    up = picture.running
+    if up is None:
+        return []
+    where = f"dashboard {up.dashboard}, sites {up.sites}, mail at {LOOPBACK}:{up.smtp_port}"
+    return [f"{painted('up', BOLD)}       {where}"]
 
 
 def _pool(picture: Picture, desk: Desk) -> str:

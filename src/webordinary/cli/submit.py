@@ -13,7 +13,7 @@ from webordinary.cli.exits import Exit, exit_of
 from webordinary.cli.invocation import typed
 from webordinary.cli.words import FAINT, clean, painted, print_json, state_colour
 from webordinary.core.errors import BadInput
-from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, JobId, JobState
+from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, Intent, JobId, JobState
 from webordinary.core.views import JobView
 from webordinary.core.waiting import Cause, Reason, counted, span
 from webordinary.dispatch.submitting import Receipt, Request, submit
@@ -26,12 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_lane(parser)
     parser.add_argument("text", metavar="TEXT", help="the instruction; - reads it from standard input")
-    parser.add_argument(
-        "--wait",
-        type=seconds,
-        metavar="SECONDS",
-        help="wait so long for the result; the exit code tells how it ended",
-    )
+    add_wait(parser)
     parser.add_argument(
         "--id", metavar="MESSAGE_ID", help="the same id twice in a lane is one job (default: a new one)"
     )
@@ -45,10 +40,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """How long to wait for a result."""
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        metavar="SECONDS",
+        help="wait so long for the result; the exit code tells how it ended",
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Submit, and wait if asked to."""
-    args.text = _instruction(args.text)
-    return at_desk(args, _submit, create=True)
+    args.request = Request(args.lane, _instruction(args.text), args.id, Arrival(args.policy))
+    return at_desk(args, submit_and_wait, create=True)
+
+
+def configure_word(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of a command that submits one word."""
+    add_lane(parser)
+    add_wait(parser)
+    add_common(parser)
+
+
+def run_word(args: argparse.Namespace, word: Intent) -> int:
+    """Submit one word, as a mail of one word would; it waits behind what runs."""
+    args.request = Request(args.lane, word.value, arrival=Arrival.QUEUE, intent=word)
+    return at_desk(args, submit_and_wait)
 
 
 def _instruction(text: str) -> str:
@@ -63,10 +81,10 @@ def _instruction(text: str) -> str:
         ) from error
 
 
-async def _submit(args: argparse.Namespace, desk: Desk) -> int:
+async def submit_and_wait(args: argparse.Namespace, desk: Desk) -> int:
+    """Submit `args.request`, and wait if asked to."""
     backend = desk.backend
-    request = Request(args.lane, args.text, args.id, Arrival(args.policy))
-    receipt = await submit(request, backend.broker, backend.gatekeeper, desk.clock)
+    receipt = await submit(args.request, backend.broker, backend.gatekeeper, desk.clock)
     told = await _tell(receipt, desk) if not args.json else None
     if args.wait is None:
         if args.json:

@@ -7,13 +7,12 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 
 from webordinary.claim.worker import Shape, Worker
 from webordinary.cli.arguments import add_home, add_json, add_work, chosen_work, seconds
 from webordinary.cli.exits import Exit
 from webordinary.cli.logs import start_logging
-from webordinary.core.errors import BadInput
+from webordinary.cli.stdin import add_until_stdin_closes, when_stdin_closes
 from webordinary.core.lane import Lane
 from webordinary.core.waiting import counted
 from webordinary.wiring.build import Hands, build_hands, build_worker
@@ -40,11 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="leave when there was nothing to do for so long",
     )
-    parser.add_argument(
-        "--until-stdin-closes",
-        action="store_true",
-        help="leave when standard input closes, so that it does not outlive whoever started it",
-    )
+    add_until_stdin_closes(parser)
     add_home(parser)
     add_json(parser, "log JSON lines; times are seconds since 1970")
 
@@ -77,7 +72,7 @@ async def _work(worker: Worker, hands: Hands, *, until_stdin_closes: bool) -> No
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leaving.signalled, number)
     if until_stdin_closes:
-        leaving.with_stdin(loop)
+        when_stdin_closes(leaving.abandoned)
     try:
         await worker.run()
     finally:
@@ -99,17 +94,7 @@ class _Leaving:
         log.info("%s: claiming nothing more; running jobs may finish", number.name)
         self._worker.drain()
 
-    def with_stdin(self, loop: asyncio.AbstractEventLoop) -> None:
-        descriptor = sys.stdin.fileno()
-
-        def look() -> None:
-            if not os.read(descriptor, 4096):
-                loop.remove_reader(descriptor)
-                if not self._told:
-                    log.info("whoever started this worker is gone: claiming nothing more")
-                    self._worker.drain()
-
-        try:
-            loop.add_reader(descriptor, look)
-        except (OSError, ValueError) as error:
-            raise BadInput("--until-stdin-closes needs a pipe or a terminal as standard input") from error
+    def abandoned(self) -> None:
+        if not self._told:
+            log.info("whoever started this worker is gone: claiming nothing more")
+            self._worker.drain()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from webordinary.core.claim import Ownership
-from webordinary.core.job import Arrival, Duplicate, Job, JobId, Submitted
+from webordinary.core.job import Arrival, Duplicate, Intent, Job, JobId, Submitted
 from webordinary.core.lane import Lane
 from webordinary.ports.broker import Broker, Gatekeeper
 from webordinary.ports.clock import Clock
@@ -19,6 +19,7 @@ class Request:
     instruction: str
     message_id: str | None = None
     arrival: Arrival = Arrival.INTERRUPT
+    intent: Intent = Intent.EDIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,13 @@ async def submit(request: Request, broker: Broker, gatekeeper: Gatekeeper, clock
     """Queue a job. The gatekeeper is asked afterwards, to tell people; nothing is decided by its answer."""
     unique = clock.unique()
     message_id = request.message_id if request.message_id is not None else f"<{unique}@webordinary>"
-    job = Job(JobId(unique), request.lane, request.instruction, message_id, request.arrival)
+    job = Job(
+        JobId(unique),
+        request.lane,
+        request.instruction,
+        message_id,
+        request.arrival,
+        intent=request.intent,
+    )
     stored = await broker.submit(job)
     return Receipt(request.lane, stored, await gatekeeper.owner(request.lane))

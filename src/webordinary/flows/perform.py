@@ -66,7 +66,9 @@ class Performance:
         if project is None:
             return Failed(f"There is no site called {job.lane.project} here (any more).")
         if not project.repository:
-            project = replace(project, repository=await tools.repositories.create(project.name))
+            project = replace(
+                project, repository=await tools.repositories.create(project.name, tools.starter)
+            )
         await tools.publisher.enter(delivery.claim)
         workspace = await tools.workspaces.open(delivery, project)
         memory = Memory.read(await tools.backend.journal.left(job.lane, job.session))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from webordinary.ports.agent import Agent
 from webordinary.ports.backend import Backend
@@ -23,6 +24,7 @@ class Tools:
     reader: MailReader
     workspaces: Workspaces
     repositories: Repositories
+    starter: Path  # what a repository of our own making begins with
     agent: Agent
     builder: Builder
     publisher: Publisher

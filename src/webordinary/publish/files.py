@@ -1,4 +1,4 @@
-"""Opening files that repository code made: no link is followed, and nothing that isn't a plain file is read."""
+"""Opening files that repository code made: no link is followed, nothing but plain files is read."""
 
 from __future__ import annotations
 

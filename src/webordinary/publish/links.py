@@ -79,7 +79,7 @@ def _dead_targets(text: str, page: str, known: set[str], base: str) -> Iterator[
 
 
 def _path_in_site(target: str, page: str, page_base: str, base: str) -> str | None:
-    """Where in the site a link leads; None if it leaves the site. A path outside the base is kept as it is."""
+    """Where in the site a link leads; None if it leaves the site. Outside the base it is kept as it is."""
     try:
         own, document = urlsplit(target), urljoin(f"{_SOMEWHERE}{base}{quote(page)}", page_base)
         full = urlsplit(urljoin(document, target))

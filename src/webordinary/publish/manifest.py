@@ -57,7 +57,7 @@ class Refused:
     refusals: tuple[Refusal, ...]
 
 
-class _Enough(Exception):  # noqa: N818 - it ends the walk, it is no error
+class _Enough(Exception):
     """There are more refusals than anybody reads, or more files than we go through."""
 
 

@@ -67,7 +67,7 @@ def secret_by_name(path: str) -> str | None:
 
 
 def secret_inside(beginning: bytes) -> str | None:
-    """Say what kind of secret is in the beginning of a file; None if none was found. Only text is looked at."""
+    """Say what kind of secret is in the beginning of a text; None if none was found."""
     if b"\0" in beginning[:_BINARY_SIGN_WITHIN]:
         return None
     for shape in _SHAPES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import EmailMessage
@@ -67,7 +68,17 @@ class Unanswerable:
     reason: str
 
 
-def compose(letter: Letter, case: Case, letterhead: Letterhead, now: float) -> Composed | Unanswerable:
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that goes with a letter."""
+
+    name: str
+    content: bytes = field(repr=False)  # PNG
+
+
+def compose(
+    letter: Letter, case: Case, letterhead: Letterhead, now: float, pictures: Sequence[Picture] = ()
+) -> Composed | Unanswerable:
     """Write the message. The same letter always has the same Message-ID: a repeated send is the same mail."""
     recipient = sendable(case.mail.from_address)
     if not recipient:
@@ -87,7 +98,7 @@ def compose(letter: Letter, case: Case, letterhead: Letterhead, now: float) -> C
         header("Auto-Submitted", "auto-replied"),
         header("X-Auto-Response-Suppress", "All"),
     ]
-    content = _content(as_text(letter.kind, facts), as_html(letter.kind, facts))
+    content = _content(as_text(letter.kind, facts), as_html(letter.kind, facts), pictures)
     return Composed(message_id, recipient, "\r\n".join([*lines, ""]).encode("ascii") + content)
 
 
@@ -125,12 +136,17 @@ def _session_headers(letter: Letter, case: Case, letterhead: Letterhead) -> list
     return [header(SESSION_HEADER, token)] if token else []
 
 
-def _content(text: str, html: str) -> bytes:
+def _content(text: str, html: str, pictures: Sequence[Picture] = ()) -> bytes:
     """Both forms as one MIME body. Everything about it follows from the words: no chance, no time."""
     body = EmailMessage(policy=SMTP)
     body.set_content(text, cte=_encoding(text))
     body.add_alternative(html, subtype="html", cte=_encoding(html))
-    body.set_boundary("=_" + hashlib.sha256((text + html).encode()).hexdigest()[:ID_DIGITS])
+    for picture in pictures:
+        name = one_line(picture.name, NAME_CHARACTERS)
+        body.add_attachment(picture.content, maintype="image", subtype="png", filename=name)
+    for depth, part in enumerate(part for part in body.walk() if part.is_multipart()):
+        digest = hashlib.sha256(f"{depth}{text}{html}".encode()).hexdigest()
+        part.set_boundary("=_" + digest[:ID_DIGITS])
     return body.as_bytes()
 
 

@@ -19,6 +19,7 @@ from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryErr
 from webordinary.core.job import JobId
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.views import JobView
+from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
 from webordinary.ports.ledger import Ledger
 from webordinary.ports.mailbox import Mailbox
@@ -26,6 +27,7 @@ from webordinary.ports.mailer import Mailer, Rejected, Sent, TryLater
 from webordinary.ports.outbox import Outbox
 from webordinary.reply.compose import Composed, Letterhead, Unanswerable, compose
 from webordinary.reply.facts import Case, newer_job, session_of
+from webordinary.reply.pictures import pictures
 from webordinary.reply.rules import ABOUT_A_JOB, COURTESIES, SendingLimits, why_not_send
 
 log = logging.getLogger("webordinary.sender")
@@ -46,6 +48,7 @@ class Office:
     clock: Clock
     letterhead: Letterhead
     limits: SendingLimits = field(default_factory=SendingLimits)
+    blobs: Blobs | None = None  # where pictures of pages are
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,8 @@ class Sender:
         reason = why_not_send(letter, case, office.letterhead)
         if reason:
             return Abandoned(reason)
-        composed = compose(letter, case, office.letterhead, self._clock.now())
+        shown = await pictures(letter, office.blobs)
+        composed = compose(letter, case, office.letterhead, self._clock.now(), shown)
         if isinstance(composed, Unanswerable):
             return Abandoned(composed.reason)
         session = session_of(letter, case)

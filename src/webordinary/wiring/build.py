@@ -18,7 +18,7 @@ from webordinary.core.errors import BadInput
 from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Handler
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.work import open_workshop
+from webordinary.wiring.work import check_workshop, open_workshop
 
 TERMINATE_SHARE = 0.8  # of the stop grace, for a program to end by itself; the rest is for killing it
 
@@ -36,18 +36,28 @@ class Hands:
     close: Callable[[], Awaitable[None]] = _nothing
 
 
+def name_of_hands(settings: Settings) -> str:
+    """Say who will carry jobs out; what can't be run here is refused."""
+    if settings.handler == "command":
+        _command(settings)
+    if settings.handler != "site":
+        return f"handler {settings.handler}"
+    agent, why = check_workshop(settings)
+    return f"agent {agent} ({why})"
+
+
 def build_hands(settings: Settings, backend: Backend) -> Hands:
     """Make whoever carries jobs out, told to the log when it starts and ends one."""
     match settings.handler:
         case "echo":
-            return Hands(Narrated(Echo()), "handler echo")
+            return Hands(Narrated(Echo()), name_of_hands(settings))
         case "sleep":
-            return Hands(Narrated(Sleep()), "handler sleep")
+            return Hands(Narrated(Sleep()), name_of_hands(settings))
         case "command":
-            return Hands(Narrated(_command(settings)), "handler command")
+            return Hands(Narrated(_command(settings)), name_of_hands(settings))
         case _:
+            name = name_of_hands(settings)
             workshop = open_workshop(settings, backend, SystemClock())
-            name = f"agent {workshop.agent} ({workshop.why})"
             return Hands(Narrated(workshop.performance), name, workshop.close)
 
 

@@ -20,9 +20,7 @@ async def onboard_samples(settings: Settings, backend: Backend, clock: Clock) ->
     """Onboard the sample sites if there is no project yet; their first release is a job like any other."""
     if await backend.directory.projects(limit=1):
         return False
-    repositories = GitRepositories(
-        repositories_folder(settings.home), starter=samples.folder("starter")
-    )
+    repositories = GitRepositories(repositories_folder(settings.home))
     for lane, address in SAMPLES.items():
         await repositories.create(lane.project, samples.folder(lane.project))
         await onboard(Wanted(lane, address), backend.directory)

@@ -60,9 +60,10 @@ def open_mail_room(
     trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback)
     checks = OriginChecks(_resolver(mail), clock)
     bounded = Bounded(processes=2)  # a large picture holds up nobody's words
+    blobs = FolderBlobs(blobs_folder(settings.home))
     reception = Reception(
         backend=backend,
-        blobs=FolderBlobs(blobs_folder(settings.home)),
+        blobs=blobs,
         reader=BoundedReader(bounded, (mail.address.rpartition("@")[2],)),
         checks=ChecksWhereNeeded(checks, lambda peer: trust.is_local(peer) and not trust.is_upstream(peer)),
         images=PillowImages(bounded),
@@ -79,6 +80,7 @@ def open_mail_room(
         mailer=mailer,
         clock=clock,
         letterhead=Letterhead(mail.address, key),
+        blobs=blobs,
         limits=SendingLimits(hold_seconds=3 * mail.send_seconds, send_seconds=mail.send_seconds),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from webordinary.core.errors import BadInput
 
 FILE_NAME = "up.json"
-TOKEN_FILE = "dashboard.token"
+TOKEN_FILE = "dashboard.token"  # noqa: S105 - the name of a file
 LOOPBACK = "127.0.0.1"
 
 
@@ -84,3 +85,15 @@ def dashboard_token(home: Path) -> str:
     if not token:
         raise BadInput(f"{path} holds no token; remove it and a new one is made")
     return token
+
+
+async def answers(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    try:
+        _, writer = await asyncio.open_connection(LOOPBACK, port)
+    except OSError:
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True

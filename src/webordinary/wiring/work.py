@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webordinary import samples
-from webordinary.adapters.agents.claude import ClaudeAgent, ClaudeOptions, claude_available
 from webordinary.adapters.agents.command import CommandAgent
-from webordinary.adapters.agents.demo import DemoAgent
 from webordinary.adapters.bounded import Bounded, BoundedReader
 from webordinary.adapters.browser_camera import BrowserCamera
 from webordinary.adapters.folder_blobs import FolderBlobs
@@ -36,21 +34,30 @@ GB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """Who carries jobs out, with which agent and why that one, and how to let go of it all."""
+    """Who carries jobs out, and how to let go of it all."""
 
     performance: Performance
-    agent: str
-    why: str
     close: Callable[[], Awaitable[None]]
+
+
+def check_workshop(settings: Settings, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    """Say which agent will work and why that one; refuse what can't be run here now, not at the first job."""
+    work = settings.work
+    name, why = chosen_agent(work, environment)
+    sandbox = choose_sandbox(work.sandbox)
+    if name != "demo":
+        probe(sandbox)
+    _agent(name, settings, sandbox, environment)
+    return name, why
 
 
 def open_workshop(
     settings: Settings, backend: Backend, clock: Clock, environment: Mapping[str, str] = os.environ
 ) -> Workshop:
-    """Open the workshop of a home folder; what can't be run here is refused now, not at the first job."""
+    """Open the workshop of a home folder."""
     work, home = settings.work, settings.home
-    name, why = chosen_agent(work, environment)
-    sandbox = _sandbox(work, needed=name != "demo")
+    name, _ = chosen_agent(work, environment)
+    sandbox = choose_sandbox(work.sandbox)
     bounded = Bounded(processes=1)
     tools = Tools(
         backend=backend,
@@ -62,13 +69,14 @@ def open_workshop(
             clock=clock,
             network_environment=dict(environment),
         ),
-        repositories=GitRepositories(repositories_folder(home), starter=samples.folder("starter")),
-        agent=_agent(name, work, sandbox, environment),
+        repositories=GitRepositories(repositories_folder(home)),
+        starter=samples.folder("starter"),
+        agent=_agent(name, settings, sandbox, environment),
         builder=SiteBuilder(sandbox, Allowance(seconds=60 * work.build_minutes, memory_bytes=_memory(work))),
         publisher=open_publisher(home, work),
         camera=BrowserCamera() if work.browser else None,
     )
-    return Workshop(Performance(tools), name, why, bounded.close)
+    return Workshop(Performance(tools), bounded.close)
 
 
 def open_publisher(home: Path, work: WorkSettings) -> FolderPublisher:
@@ -85,6 +93,8 @@ def chosen_agent(work: WorkSettings, environment: Mapping[str, str] = os.environ
     """Say which agent edits sites here, and why that one."""
     if work.agent != "auto":
         return work.agent, "as the settings say"
+    from webordinary.adapters.agents.claude.options import claude_available
+
     missing = claude_available()
     if missing is not None:
         return "demo", f"Claude Code is not installed: {missing}"
@@ -93,25 +103,24 @@ def chosen_agent(work: WorkSettings, environment: Mapping[str, str] = os.environ
     return "claude", f"Claude Code is installed and {KEY_VARIABLE} is set"
 
 
-def _sandbox(work: WorkSettings, *, needed: bool) -> Sandbox:
-    sandbox = choose_sandbox(work.sandbox)
-    if needed:
-        probe(sandbox)
-    return sandbox
-
-
 def _memory(work: WorkSettings) -> int:
     return int(work.memory_gb * GB)
 
 
-def _agent(name: str, work: WorkSettings, sandbox: Sandbox, environment: Mapping[str, str]) -> Agent:
-    allowance = Allowance(seconds=60 * work.agent_minutes, memory_bytes=_memory(work))
+def _agent(name: str, settings: Settings, sandbox: Sandbox, environment: Mapping[str, str]) -> Agent:
+    work, limits = settings.work, settings.limits
+    allowance = Allowance(seconds=limits.job_budget_seconds, memory_bytes=_memory(work))
     match name:
         case "demo":
+            from webordinary.adapters.agents.demo import DemoAgent
+
             return DemoAgent()
         case "command":
             return CommandAgent(work.command, sandbox, allowance)
         case _:
+            from webordinary.adapters.agents.claude.agent import ClaudeAgent
+            from webordinary.adapters.agents.claude.options import ClaudeOptions, claude_available
+
             missing, key = claude_available(), environment.get(KEY_VARIABLE, "")
             if missing is not None or not key:
                 raise BadInput(f"the claude agent can't run: {missing or f'{KEY_VARIABLE} is not set'}")
@@ -120,7 +129,6 @@ def _agent(name: str, work: WorkSettings, sandbox: Sandbox, environment: Mapping
                 base_url=work.model_url,
                 model=work.model,
                 budget_usd=work.budget_usd,
-                seconds=60 * work.agent_minutes,
-                quiet_seconds=work.quiet_seconds,
+                idle_seconds=work.quiet_seconds,
             )
             return ClaudeAgent(options, sandbox)

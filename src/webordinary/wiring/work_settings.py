@@ -27,11 +27,10 @@ class WorkSettings:
     workspace: str = ""  # where sites are checked out; "" is a folder of the home
     disk_gb: float = 10.0  # what workspaces may take; the coldest make room
     site_address: str = "http://127.0.0.1:8080"  # where people see previews
-    model: str = ""  # of the claude agent; "" is its own choice
+    model: str = "claude-sonnet-5"  # of the claude agent
     model_url: str = "https://api.anthropic.com"
     budget_usd: float = 5.0  # of one job
-    agent_minutes: float = 30.0  # of one job
-    quiet_seconds: float = 120.0  # without a word of the agent; then it is stopped
+    quiet_seconds: float = 180.0  # without a word of the agent; then it is stopped
     build_minutes: float = 10.0
     memory_gb: float = 4.0  # of an agent or a build
     browser: bool = False  # pictures of changed pages in replies

@@ -1,8 +1,8 @@
 """Pushing under a fence: the repository itself refuses whoever is not the lane's newest owner.
 
-A lane has a ref that names the fence of its owner. Every push moves it, together with all else or not at all, from
-the very commit that this owner put there. A newer owner's first act is to put its own: from then on no push of an
-older one can succeed, not even one that is under way.
+A lane has a ref that names the fence of its owner. Every push moves it, together with all else or not at
+all, from the very commit that this owner put there. A newer owner's first act is to put its own: from then
+on no push of an older one can succeed, not even one that is under way.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class Fenced:
             before, seen = seen, await self._seen()
             if seen == before:
                 raise BackendUnavailable(f"the repository refused our change: {refused}")
-        raise BackendUnavailable("others change the repository all the time: our change did not get in between")
+        raise BackendUnavailable("others change the repository all the time, our change did not get in")
 
     async def _seen(self) -> Seen:
         seen = await self.mirror.seen(self.names)
         if seen.fence > self.claim.fence:
             raise ClaimLost(
                 f"{self.claim.lane} has a newer owner: the repository knows fence {seen.fence}, ours is "
-                f"{self.claim.fence}. Nothing was pushed. (If the store was made anew while the repository stayed, "
+                f"{self.claim.fence}. Nothing was pushed. (If the store was made anew but not the repository, "
                 f"delete {self.names.fence} there.)"
             )
         return seen

@@ -72,7 +72,7 @@ class Mirror:
     async def prepare(self) -> None:
         """Make the mirror unless it is there; take away what a killed process left in it."""
         if self.folder.exists():
-            await in_thread(lambda: _remove_locks(self.folder))
+            await in_thread(_remove_locks, self.folder)
             await self.git("gc", "--auto", "--quiet", settings={"gc.auto": "6700"})
             return
         unfinished = self.folder.with_name("unfinished.git")
@@ -149,9 +149,7 @@ class Mirror:
     async def seen(self, names: Names) -> Seen:
         """Tell where the refs are that matter to a job, as last seen."""
         refs = (seen(EDIT), seen(names.session), seen(names.fence))
-        out = await self.git(
-            "for-each-ref", "--format=%(refname) %(objectname) %(subject)", MAIN_SEEN, *refs
-        )
+        out = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(subject)", MAIN_SEEN, *refs)
         found = {line.split(b" ", 2)[0].decode(): line.split(b" ", 2)[1:] for line in out.splitlines()}
         main, edit, session, fence = (
             found[ref][0].decode() if ref in found else "" for ref in (MAIN_SEEN, *refs)
@@ -161,7 +159,9 @@ class Mirror:
 
     async def push(self, updates: Sequence[Update], fetched: Iterable[str]) -> str:
         """Move all of these refs or none; "" if they moved, else why not. The repository itself compares."""
-        leases = [f"--force-with-lease={update.ref}:{update.old}" for update in updates if update.old is not None]
+        leases = [
+            f"--force-with-lease={update.ref}:{update.old}" for update in updates if update.old is not None
+        ]
         words = [f"{'+' if update.old is None else ''}{update.new}:{update.ref}" for update in updates]
         ran = await self._remote(
             "push", "--atomic", "--porcelain", "--no-verify", *leases, "origin", *words, fetched=fetched
@@ -191,11 +191,15 @@ class Mirror:
         now = self._clock.now()
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         lines += [f"author {author_line(sender, now)}", f"committer {author_line(NAME, now)}", "", message]
-        return await self.line("hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join(lines).encode())
+        return await self.line(
+            "hash-object", "-t", "commit", "-w", "--stdin", stdin="\n".join(lines).encode()
+        )
 
     async def make_fence(self, fence: int) -> str:
         """Make a commit that holds nothing but a fence, unlike any other."""
-        return await self.make_commit(await self.line("mktree"), (), f"fence {fence}\n\n{self._clock.unique()}\n")
+        return await self.make_commit(
+            await self.line("mktree"), (), f"fence {fence}\n\n{self._clock.unique()}\n"
+        )
 
     async def trees(self, *commits: str) -> list[str]:
         """Name the trees of commits."""
@@ -206,7 +210,7 @@ class Mirror:
         if one == other:
             return one
         ran = await self.run("merge-base", one, other)
-        if ran.code > 1:
+        if ran.code not in (0, 1):
             raise BackendUnavailable(f"git merge-base failed: {shown(ran.words)}")
         return ran.out.decode().strip()
 
@@ -214,7 +218,7 @@ class Mirror:
         """Merge two commits, in no tree."""
         options = ("--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories")
         ran = await self.run("merge-tree", *options, ours, theirs)
-        if ran.code > 1:
+        if ran.code not in (0, 1):
             raise BackendUnavailable(f"git merge-tree failed: {shown(ran.words)}")
         tree, *conflicts = ran.out.rstrip(b"\0\n").split(b"\0")
         return Merged(tree.decode().strip(), tuple(dict.fromkeys(conflicts)) if ran.code else ())

@@ -25,7 +25,7 @@ def seen(ref: str) -> str:
 
 
 def plain(name: str) -> str:
-    """A name that is safe as a file and as a part of a ref; the same for the same, different for different."""
+    """A name that is safe as a file and as a part of a ref; different for different names."""
     if _PLAIN.fullmatch(name):
         return name
     return "hash_" + hashlib.sha256(name.encode(errors="replace")).hexdigest()[:32]

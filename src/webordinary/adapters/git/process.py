@@ -12,7 +12,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from webordinary.core.errors import BackendUnavailable
 
@@ -63,6 +63,7 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 _OPTIONS = tuple(word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}"))
 _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/\s'\"]*@")
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
@@ -119,7 +120,7 @@ async def _started(starting: asyncio.Future[Process]) -> Process:
     try:
         child = starting.result()
     except FileNotFoundError as error:
-        raise BackendUnavailable("git can't be started: it is not installed, or its folder is gone") from error
+        raise BackendUnavailable("git can't be started: is it installed?") from error
     if cancelled is not None:
         await _end(child)
         raise cancelled
@@ -179,9 +180,9 @@ def shown(words: str) -> str:
     return "; ".join(lines)[:WORDS_CHARACTERS] or "git gave no reason"
 
 
-async def in_thread(work: Callable[[], _T]) -> _T:
+async def in_thread(work: Callable[_P, _T], *given: _P.args, **named: _P.kwargs) -> _T:
     """Do file work beside the loop. A cancellation waits for its end: nothing goes on behind the next job."""
-    doing = asyncio.ensure_future(asyncio.to_thread(work))
+    doing = asyncio.ensure_future(asyncio.to_thread(work, *given, **named))
     cancelled: asyncio.CancelledError | None = None
     while not doing.done():
         try:

@@ -11,9 +11,13 @@ from webordinary.adapters.git.process import Ran, shown, without_credentials
 from webordinary.core.errors import BackendUnavailable, BadInput, NotFound, WebordinaryError
 
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+:")  # a URL, or host:path
-_NO_SUCH = re.compile(r"repository .*not found|not appear to be a git repository|repository not found", re.I)
-_NO_COMMIT = re.compile(r"couldn't find remote ref HEAD", re.I)
-_DAMAGED = re.compile(r"corrupt|bad object|missing (blob|tree|commit|object)|unresolved deltas|bad index", re.I)
+_NO_SUCH = re.compile(
+    r"repository .*not found|not appear to be a git repository|repository not found", re.IGNORECASE
+)
+_NO_COMMIT = re.compile(r"couldn't find remote ref HEAD", re.IGNORECASE)
+_DAMAGED = re.compile(
+    r"corrupt|bad object|missing (blob|tree|commit|object)|unresolved deltas|bad index", re.IGNORECASE
+)
 
 
 class MirrorDamaged(BackendUnavailable):
@@ -25,7 +29,9 @@ def checked_address(repository: str) -> str:
     if not repository:
         raise NotFound("the project has no repository yet: give it one, or let one be made")
     if repository.startswith("-") or not repository.isprintable():
-        raise BadInput("the address of the repository can't be one: it begins with a dash or can't be printed")
+        raise BadInput(
+            "the address of the repository can't be one: it begins with a dash or can't be printed"
+        )
     if repository.lower().startswith("file://"):
         path = Path(unquote(urlsplit(repository).path))
     elif _ELSEWHERE.match(repository):

@@ -22,13 +22,13 @@ async def make_room(
     root: Path, own: Seat, cap: int, in_use: Callable[[], Collection[Path]]
 ) -> frozenset[Path]:
     """Remove what was not used for longest until the root is below its cap; say what went."""
-    taken = await in_thread(lambda: _takable(root, own))
+    taken = await in_thread(_takable, root, own)
     gone: list[Path] = []
     try:
-        used = await in_thread(lambda: size_of(root))
+        used = await in_thread(size_of, root)
         if used <= cap:
             return frozenset()
-        groups = [await in_thread(lambda seat=seat: _candidates(seat)) for seat in (own, *taken)]
+        groups = [await in_thread(_candidates, seat) for seat in (own, *taken)]
         sessions = ((group.seat, item) for group in groups for item in group.sessions)
         used = await _drop(sessions, used - cap, in_use, gone) + cap
         if used > cap:
@@ -54,7 +54,7 @@ async def _drop(
             continue
         trash = seat.throw_away(item.path)
         gone.append(item.path)
-        await in_thread(lambda trash=trash: remove(trash))
+        await in_thread(remove, trash)
         surplus -= item.size
     return surplus
 

@@ -20,20 +20,26 @@ class Tree:
     def __init__(self, folder: Path, mirror: Mirror) -> None:
         """Use the tree in this folder; it is created when first put."""
         self.room = Room(folder / "tree", folder / "mail", folder / "home")
-        self._index, self._mirror = folder / "index", mirror
+        self._index, self._last, self._mirror = folder / "index", folder / "put", mirror
         self._where = {"GIT_WORK_TREE": str(self.room.tree), "GIT_INDEX_FILE": str(self._index)}
 
     async def clear(self) -> None:
         """Empty the folders around the tree."""
-        await in_thread(lambda: (empty(self.room.mail), empty(self.room.home)))
+        for folder in (self.room.mail, self.room.home):
+            await in_thread(empty, folder)
 
     async def put(self, commit: str) -> None:
         """Put the tree back to exactly a commit (or a tree). Only files that it ignores stay: warm builds."""
         await in_thread(self._ready)
+        self._last.write_text(commit)
         if await self._put(commit):
             await in_thread(self._start_over)
             if words := await self._put(commit):
                 raise BackendUnavailable(f"the site's files can't be checked out: {words}")
+
+    def put_last(self) -> str:
+        """What the tree was put to; all that differs from it is somebody's work."""
+        return self._last.read_text()
 
     async def _put(self, commit: str) -> str:
         """Try to put it; say why not."""
@@ -58,15 +64,15 @@ class Tree:
         await in_thread(self._ready)
         ran = await self._mirror.run("add", "--all", tree=self._where)
         if ran.code:
-            await in_thread(lambda: make_accessible(self.room.tree))
+            await in_thread(make_accessible, self.room.tree)
             await self._mirror.git("add", "--all", tree=self._where)
         return (await self._mirror.git("write-tree", tree=self._where)).decode().strip()
 
 
 async def with_markers(mirror: Mirror, tree: str, files: Sequence[bytes]) -> list[bytes]:
-    """Of these files, tell those that still hold a conflict marker. Looks at what is written, not at a disk."""
+    """Of these files, tell those that still hold a conflict marker, as they were written."""
     paths = [path.decode(errors="surrogateescape") for path in files]
     ran = await mirror.run("grep", "-a", "-l", "-z", "-E", "-e", MARKERS, tree, "--", *paths)
-    if ran.code > 1:
+    if ran.code not in (0, 1):
         raise BackendUnavailable(f"git grep failed: {shown(ran.words)}")
     return [name.partition(b":")[2] for name in ran.out.split(b"\0") if name]

@@ -59,9 +59,7 @@ def replayed(history: Iterable[Kept], lane: str) -> Stacks:
     return Stacks(tuple(applied), tuple(undone))
 
 
-def _move(
-    source: list[Change], target: list[Change], job: str, commit: str, turned_in: str | None
-) -> None:
+def _move(source: list[Change], target: list[Change], job: str, commit: str, turned_in: str | None) -> None:
     for change in reversed(source):
         if change.job == job:
             source.remove(change)
@@ -86,8 +84,8 @@ async def turn(
     for change in meant(stacks, way, job.session):
         if change.with_upstream:
             return CannotTurn(
-                f"The last change ({change.gist}) was joined with changes that others made to the same lines, "
-                f"so it can't be taken back by itself. {INSTEAD}"
+                f"The last change ({change.gist}) was joined with what others changed in the same lines, so "
+                f"it can't be taken back by itself. {INSTEAD}"
             )
         now, before = await mirror.trees(base, f"{change.commit}^1")
         # Seen from the commit that made the change, the state before it is one more change: merge that.
@@ -106,9 +104,15 @@ async def turn(
     return CannotTurn(f"There is nothing to {word}: no change that was {made} is left. Nothing was changed.")
 
 
-def already_turned(kept: Kept) -> str:
-    """The job whose change this commit took back or brought back; "" if it did neither."""
-    return kept.trailers.get(UNDOES) or kept.trailers.get(REDOES) or ""
+async def turned_before(mirror: Mirror, commit: str) -> Turned | CannotTurn:
+    """Tell again what an earlier attempt at this very job did."""
+    (kept,) = await mirror.log(commit, 1)
+    job = kept.trailers.get(UNDOES) or kept.trailers.get(REDOES)
+    if not job:
+        return CannotTurn("This mail was already carried out as a change. Nothing more was changed.")
+    history = await mirror.log(commit, HISTORY_MAX, "--topo-order")
+    gist = next((one.gist for one in history if one.is_of(job)), "")
+    return Turned(commit, JobId(job), gist)
 
 
 def _in_the_way(files: tuple[bytes, ...], way: Intent) -> str:

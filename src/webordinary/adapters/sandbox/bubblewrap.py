@@ -149,9 +149,12 @@ def _fresh(allowance: Allowance) -> Iterable[str]:
 
 
 def _read_only(paths: Iterable[Path]) -> Iterable[str]:
-    """Folders before what lies in them, or they would hide it."""
+    """Folders, and what lies in none of them."""
+    shown: list[Path] = []
     for path in sorted(set(paths)):
-        yield from ("--ro-bind", str(path), str(path))
+        if not any(path.is_relative_to(folder) for folder in shown):
+            shown.append(path)
+            yield from ("--ro-bind", str(path), str(path))
 
 
 def _way_out(socket: Path) -> Iterable[str]:

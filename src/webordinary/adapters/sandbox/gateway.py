@@ -96,7 +96,7 @@ class ModelGateway:
                     self._host, self._port, ssl=self._tls, limit=CHUNK_BYTES
                 )
         except (OSError, TimeoutError) as error:
-            await _refuse(writer, 502, f"the model's server can't be reached: {error or 'no answer'}")
+            await _refuse(writer, 502, f"the model's server can't be reached: {str(error) or 'no answer'}")
             return
         try:
             asking.write(self._head(request) + request.body)
@@ -106,7 +106,7 @@ class ModelGateway:
             await _closed(asking)
 
     def _head(self, request: Request) -> bytes:
-        """Only headers that are known to be needed: none that could speak for somebody, or mislead the server."""
+        """Only headers that are known to be needed: none that could mislead the server behind us."""
         lines = [f"POST {self._prefix}{request.target} HTTP/1.1", f"host: {self._authority}"]
         lines += [
             f"{name}: {value}"
@@ -118,7 +118,7 @@ class ModelGateway:
 
 
 async def _stream_back(model: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass the answer back piece by piece, as it comes. It ends where the server closes, as it was asked to."""
+    """Pass the answer back piece by piece, as it comes, until the server closes as it was asked to."""
     try:
         async with asyncio.timeout(SILENT_SECONDS):
             status, headers = await read_head(model)
@@ -151,7 +151,7 @@ async def _unless_gone(reader: asyncio.StreamReader, work: Coroutine[None, None,
 
 async def _refuse(writer: asyncio.StreamWriter, status: int, reason: str) -> None:
     """Answer as the model's server would, so that a client shows the reason."""
-    kind = "api_error" if status >= 500 else "permission_error" if status == 403 else "invalid_request_error"
+    kind = {403: "permission_error", 502: "api_error"}.get(status, "invalid_request_error")
     body = json.dumps({"type": "error", "error": {"type": kind, "message": f"gateway: {reason}"}}).encode()
     head = f"HTTP/1.1 {status} Refused\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
     with contextlib.suppress(OSError):

@@ -22,7 +22,6 @@ class ClaudeOptions:
     base_url: str = "https://api.anthropic.com"
     budget_usd: float = 2.0  # of one run
     turns_max: int = 60
-    seconds: float = 1800.0  # of one run, on the wall clock
     idle_seconds: float = 180.0  # without a sign of life
     grace_seconds: float = 0.15  # between asking to stop and killing
     session_bytes_max: int = 8_000_000  # of a conversation, before packing; a longer one starts afresh
@@ -31,7 +30,7 @@ class ClaudeOptions:
         """Refuse what can't work, while a person is still looking."""
         if not self.key:
             raise BadInput("the model's key is empty: set it, or choose another agent")
-        limits = (self.budget_usd, self.turns_max, self.seconds, self.idle_seconds)
+        limits = (self.budget_usd, self.turns_max, self.idle_seconds)
         if min(limits) <= 0 or self.grace_seconds < 0:
             raise BadInput("limits of the agent must be above zero")
 
@@ -41,7 +40,9 @@ def claude_available() -> str | None:
     if importlib.util.find_spec(PACKAGE) is None:
         return "Claude Code is not installed: pip install 'webordinary[claude]'"
     if not os.access(bundled_cli(), os.X_OK):
-        return f"{PACKAGE} is installed without its program {bundled_cli()}: install its wheel for this machine"
+        return (
+            f"{PACKAGE} is installed without its program {bundled_cli()}: install its wheel for this machine"
+        )
     return None
 
 

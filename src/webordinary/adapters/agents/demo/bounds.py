@@ -17,7 +17,7 @@ SHOWN_CHARACTERS = 70  # of a text that is told back
 TAKE_TIME_SECONDS = 600  # the most that "take your time" waits
 
 
-class CannotDo(Exception):  # noqa: N818 - it reads like the sentence it carries
+class CannotDo(Exception):
     """Why a request can't be carried out, for the person who asked.
 
     Raised from deep inside a search and caught in one place, where the whole mail is refused.

@@ -24,7 +24,11 @@ def pages_meant(tree: Tree, where: Where, *, home: bool) -> list[Page]:
 
 def home_page(tree: Tree) -> Page:
     """The page that is seen first."""
-    homes = [page for path, page in tree.pages.items() if posixpath.basename(path).lower() in {"index.html", "index.htm"}]
+    homes = [
+        page
+        for path, page in tree.pages.items()
+        if posixpath.basename(path).lower() in {"index.html", "index.htm"}
+    ]
     pages = homes or (list(tree.pages.values()) if len(tree.pages) == 1 else [])
     if not pages:
         raise CannotDo("I found no homepage (index.html) that I can read")
@@ -85,7 +89,8 @@ def _by_links(tree: Tree, words: str) -> list[Page]:
         target: tree.pages[target]
         for page in tree.pages.values()
         for link in elements(page.root, "a")
-        if same(text_of(link), words) and (target := local_file(tree, page, attribute(link, "href"))) in tree.pages
+        if same(text_of(link), words)
+        and (target := local_file(tree, page, attribute(link, "href"))) in tree.pages
     }
     return list(found.values())
 
@@ -98,7 +103,7 @@ def own_text(node: object) -> str:
 
 def title_parts(title: str) -> list[str]:
     """A title's parts: people write "Our bread | The bakery"."""
-    return [part for part in re.split(r"\s+[|·•–—:-]+\s+|:\s+", title) if part]
+    return [part for part in re.split(r"\s+[|·•\u2013—:-]+\s+|:\s+", title) if part]
 
 
 def local_file(tree: Tree, page: Page, address: str) -> str:

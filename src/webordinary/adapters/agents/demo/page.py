@@ -219,7 +219,9 @@ def content_end(page: Page, node: Node) -> int:
     """Where the content of an element ends and its closing tag, if it has one, starts."""
     position = start_tag(page, node).end
     if node.name in RAW:
-        closing = re.compile(rf"</{re.escape(node.name)}(?=[\s/>])", re.IGNORECASE).search(page.source, position)
+        closing = re.compile(rf"</{re.escape(node.name)}(?=[\s/>])", re.IGNORECASE).search(
+            page.source, position
+        )
         return closing.start() if closing else len(page.source)
     for child in node.children or ():
         position = max(position, end_of(page, child))

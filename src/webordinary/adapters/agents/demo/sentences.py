@@ -15,25 +15,27 @@ VERBS = (
 QUOTED = "\x02(?:\\d+)\x03"  # stands for something quoted
 
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_TAKE_TIME = re.compile(r"^[ \t]*take your time:?[ \t]*(\d{1,4})[ \t]*s(?:ec(?:ond)?s?)?[ \t]*\.?[ \t]*$", re.I | re.M)
+_TAKE_TIME = re.compile(
+    r"^[ \t]*take your time:?[ \t]*(\d{1,4})[ \t]*s(?:ec(?:ond)?s?)?[ \t]*\.?[ \t]*$", re.I | re.M
+)
 # Where a quotation ends, in contrast to an apostrophe: nothing follows, or a word that leads on does.
 _ENDS = (
     r"(?=\s*(?:$|[.,;:!?)\x02]|\s(?:to|into|with|by|for|as|after|before|below|under|above|on|in|of|at|and|from|"
     r"everywhere|so|go|goes|lead|say|says|please|page|photo|picture|image|link|heading|headline|title|paragraph)\b))"
 )
 _QUOTATIONS = re.compile(
-    r"[“”„\"]([^“”\"]+)[“”\"]|«\s?([^»]+?)\s?»|(?<!\w)[‘']([^\n]+?)[’']" + _ENDS, re.IGNORECASE
+    r"[“”„\"]([^“”\"]+)[“”\"]|«\s?([^»]+?)\s?»|(?<!\w)[\u2018']([^\n]+?)[\u2019']" + _ENDS, re.IGNORECASE
 )
 _POLITE_START = (
     r"(?:(?:please|kindly|then|and|also|now|next|finally|just|hi|hello|hey|dear)\b[ ,:]*|"
     r"(?:could|can|would|will) (?:you|u)(?: please| kindly| also)*\s+|"
-    r"i(?:'d| would|’d)? (?:like|want|need) (?:you )?to\s+|let'?s\s+)"
+    r"i(?:'d| would|\u2019d)? (?:like|want|need) (?:you )?to\s+|let'?s\s+)"
 )
 _LEADING = re.compile(rf"^(?:{_POLITE_START})+", re.IGNORECASE)
 _TRAILING = re.compile(r"(?:[ ,]*\b(?:please|thanks|thank you|thx)\b[ !.]*)+$", re.IGNORECASE)
-_BULLET = r"(?:[-*•–]\s+|\(?\d{1,2}[.)]\s+)?"
+_BULLET = r"(?:[-*•\u2013]\s+|\(?\d{1,2}[.)]\s+)?"
 _REQUEST_START = (
-    rf"{_BULLET}(?:{_POLITE_START})*(?:(?:{VERBS})\b|(?:on|in) the [\w ]{{1,30}}page,? (?:please )?(?:{VERBS})\b|"
+    rf"(?:{_POLITE_START})*(?:(?:{VERBS})\b|(?:on|in) the [\w ]{{1,30}}page,? (?:please )?(?:{VERBS})\b|"
     r"(?:after|before) the (?:heading|paragraph)\b)"
 )
 _STARTS = re.compile(_REQUEST_START, re.IGNORECASE)
@@ -41,18 +43,20 @@ _CUT = re.compile(
     rf"(?<=[.!?;])\s+(?={_REQUEST_START})|(?<=\x03),?\s+and\s+(?=(?:{_POLITE_START})*(?:{VERBS})\b)|\n", re.I
 )
 _NOISE = re.compile(
-    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day))(?: [\w'’ -]{1,40})?[,!.]*|"
+    r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day))(?: [\w'\u2019 -]{1,40})?[,!.]*|"
     r"(?:many )?(?:thanks|thank you|thx|cheers|best|best wishes|(?:kind |best |warm )?regards|sincerely|yours|love|"
     r"see you|have a (?:nice|good|great) day)(?: (?:a lot|so much|very much|in advance|again|everyone|all))?"
-    r"(?:,? [\w'’-]{1,20}){0,2}[,!.]*",
+    r"(?:,? [\w'\u2019-]{1,20}){0,2}[,!.]*",
     re.IGNORECASE,
 )
-_CLOSING = re.compile(r"(?:thanks|thank you|thx|cheers|best|.*regards|.*wishes|sincerely|yours|love)\b.*", re.IGNORECASE)
-_NAME = re.compile(r"[\w.'’-]+(?: [\w.'’-]+){0,2}")
+_CLOSING = re.compile(
+    r"(?:thanks|thank you|thx|cheers|best|.*regards|.*wishes|sincerely|yours|love)\b.*", re.IGNORECASE
+)
+_NAME = re.compile(r"[\w.'\u2019-]+(?: [\w.'\u2019-]+){0,2}")
 
 _PAGE_NAME = (
     r"home ?page|front page|start page|main page|"
-    r"(?:(?!(?:on|in|of|for|from|to|the|with|at|after|before|page|every|all|each|this|a)\b)[\w&'’-]+ ){1,3}page|"
+    r"(?:(?!(?:on|in|of|for|from|to|the|with|at|after|before|page|every|all|each|this|a)\b)[\w&'\u2019-]+ ){1,3}page|"
     rf"{QUOTED} page|[\w./-]+\.html?"
 )
 _EVERYWHERE = re.compile(
@@ -60,9 +64,12 @@ _EVERYWHERE = re.compile(
     r"(?:on|in) (?:all(?: the)?|every|each)(?: of the)? pages?|(?:on|in) all places|(?:on|in) every place)\b",
     re.IGNORECASE,
 )
-_ON_PAGE = re.compile(rf",?\s*\b(?:on|in|of|for|from) (?:the |my |our )?({_PAGE_NAME})(?!\w),?", re.IGNORECASE)
+_ON_PAGE = re.compile(
+    rf",?\s*\b(?:on|in|of|for|from) (?:the |my |our )?({_PAGE_NAME})(?!\w),?", re.IGNORECASE
+)
 _OF_PAGE = re.compile(
-    rf"\b({_PAGE_NAME})(?:'s|’s)?(?= (?:title|(?:main )?heading|headline|hero|photo|picture|image)\b)", re.IGNORECASE
+    rf"\b({_PAGE_NAME})(?:'s|\u2019s)?(?= (?:title|(?:main )?heading|headline|hero|photo|picture|image)\b)",
+    re.IGNORECASE,
 )
 
 
@@ -105,8 +112,11 @@ def sentences_of(instruction: str) -> list[Sentence]:
 def _unwrapped(text: str) -> str:
     """Join lines that only the width of a mail has parted: those that start no request of their own."""
     lines: list[str] = []
-    for line in (" ".join(line.split()) for line in text.split("\n")):
-        follows = bool(lines and lines[-1] and line) and not _STARTS.match(line) and not _NOISE.fullmatch(line)
+    for written in (" ".join(line.split()) for line in text.split("\n")):
+        line = re.sub(f"^{_BULLET}", "", written)
+        follows = line == written and (
+            bool(lines and lines[-1] and line) and not _STARTS.match(line) and not _NOISE.fullmatch(line)
+        )
         if follows and _STARTS.match(lines[-1]):
             lines[-1] += f" {line}"
         else:
@@ -127,7 +137,7 @@ def _without_noise(pieces: list[str]) -> list[str]:
 
 
 def _sentence(piece: str, quotes: tuple[str, ...]) -> Sentence:
-    words = re.sub(f"^{_BULLET}", "", piece.strip())
+    words = piece.strip()
     bare = _LEADING.sub("", words)
     asked = bare != words and words.endswith("?")
     bare = _TRAILING.sub("", bare.rstrip("?") if asked else bare).strip()

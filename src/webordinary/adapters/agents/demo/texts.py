@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -21,14 +21,15 @@ from webordinary.adapters.agents.demo.page import (
 )
 
 FORMATTING = frozenset(
-    "abbr b bdi bdo big br cite code del dfn em font i ins kbd mark q s samp small span strong sub sup time tt u "
-    "var wbr".split()
+    {"abbr", "b", "bdi", "bdo", "big", "br", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark"}
+    | {"q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"}
 )
 INLINE = FORMATTING | {"a", "data", "label"}
 UNSEEN = frozenset(
-    "script style template noscript textarea select svg math iframe object head title audio video canvas".split()
+    {"script", "style", "template", "noscript", "textarea", "select", "svg", "math", "iframe", "object", "head"}
+    | {"title", "audio", "video", "canvas"}
 )
-_ALIKE = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‑": "-"})
+_ALIKE = str.maketrans("\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2011", "'''" + 5 * '"' + "-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def text_of(node: Node) -> str:
     return " ".join(run.text for run in runs_of(node, whole=True))
 
 
-def occurrences(run: Run, words: str, *, case: bool) -> Iterator[tuple[int, int]]:
+def occurrences(run: Run, words: str, *, case: bool) -> Iterator[Place]:
     """Where words stand in a run, as whole words."""
     wanted, text = folded(plain(words), case=case), folded(run.text, case=case)
     start = text.find(wanted)
@@ -133,7 +134,7 @@ def occurrences(run: Run, words: str, *, case: bool) -> Iterator[tuple[int, int]
         end = start + len(wanted)
         before, after = text[start - 1 : start], text[end : end + 1]
         if not (_joined(before, wanted[0]) or _joined(wanted[-1], after)):
-            yield start, end
+            yield Place(run, start, end)
             start = text.find(wanted, end)
         else:
             start = text.find(wanted, start + 1)
@@ -143,31 +144,54 @@ def _joined(one: str, other: str) -> bool:
     return one.isalnum() and other.isalnum()
 
 
-def with_words(page: Page, run: Run, place: tuple[int, int], words: str) -> Page:
-    """Put other words into a place of a run. Tags stay where they are."""
-    start, end = place
-    letters = run.letters[start:end]
-    node = letters[0].node
-    if node is None or any(letter.node is not node for letter in letters):
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A piece of a run."""
+
+    run: Run
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return self.run.text[self.start : self.end]
+
+
+def with_words(page: Page, places: Sequence[Place], words: str) -> Page:
+    """Put other words into some places of a page. Tags stay where they are."""
+    splices: list[Splice] = []
+    texts: dict[int, str] = {}
+    for place in reversed(places):  # from the end, so that what comes before stays where it is
+        node, first, last, new = _in_one_node(page, place, words)
+        where = spans(page, node)
+        begin = where[first][0] if first < len(where) else where[-1][1]
+        splices.append(Splice(begin, where[last - 1][1] if last > first else begin, escape(new, quote=False)))
+        data = texts.get(id(node), node.data or "")
+        texts[id(node)] = data[:first] + new + data[last:]
+    return spliced(page, splices, Intended(texts=texts))
+
+
+def _in_one_node(page: Page, place: Place, words: str) -> tuple[Text, int, int, str]:
+    """The one text node that a place is in, from where to where in it, and what it is to say there."""
+    run, start, end = place.run, place.start, place.end
+    node, first, last = _one_node(run, start, end)
+    if node is None:
         start, end, words = _narrowed(run, start, end, words)
         node, first, last = _one_node(run, start, end)
-    else:
-        first, last = letters[0].start, letters[-1].end
     if node is None:
         raise CannotDo(
-            f"the words {shown(run.text[place[0] : place[1]])} in {page.path} are not formatted alike; "
-            "name only a part of them that is"
+            f"the words {shown(place.text)} in {page.path} are not formatted alike; name only a part of them that is"
         )
-    where, data = spans(page, node), node.data or ""
-    begin = where[first][0] if first < len(where) else where[-1][1]
-    splice = Splice(begin, where[last - 1][1] if last > first else begin, escape(words, quote=False))
-    return spliced(page, [splice], Intended(texts={id(node): data[:first] + words + data[last:]}))
+    return node, first, last, words
 
 
 def _narrowed(run: Run, start: int, end: int, words: str) -> tuple[int, int, str]:
     """Leave out what both texts begin and end with."""
     old = run.text[start:end]
-    head = next((i for i, (a, b) in enumerate(zip(old, words, strict=False)) if a != b), min(len(old), len(words)))
+    head = next(
+        (i for i, (a, b) in enumerate(zip(old, words, strict=False)) if a != b), min(len(old), len(words))
+    )
     rest, new = old[head:], words[head:]
     tail = 0
     while tail < min(len(rest), len(new)) and rest[-1 - tail] == new[-1 - tail]:
@@ -191,7 +215,7 @@ def with_text(page: Page, node: Node, text: str) -> tuple[Page, bool]:
     runs = runs_of(node, whole=True)
     try:
         if runs:
-            return with_words(page, runs[0], (0, len(runs[0].text)), text), False
+            return with_words(page, [Place(runs[0], 0, len(runs[0].text))], text), False
     except CannotDo:
         if any(inner.name not in FORMATTING for inner in elements(node)):
             raise

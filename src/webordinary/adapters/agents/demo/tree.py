@@ -20,7 +20,7 @@ _PICTURE_STARTS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", 
 _NEW_FILE_MODE = 0o644
 
 
-class Interrupted(Exception):  # noqa: N818 - nothing went wrong
+class Interrupted(Exception):
     """The run was asked to stop while it was still reading."""
 
 

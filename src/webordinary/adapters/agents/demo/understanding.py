@@ -32,22 +32,27 @@ _TO = r"(?:to say|to read|to be|to|into|say|read|with|as)"
 _HEADING = r"(?:sub-?heading|heading|headline|header)"
 _PICTURE = r"(?:photograph|photo|picture|image|pic)"
 _SEEN = rf"(?:{_PICTURE}|hero|banner|logo|portrait)"
-_FILE = rf"(?P<file>{QUOTED}|[\w. -]{1,80}?\.(?:jpe?g|png|gif|webp|avif))"
+_FILE = r"(?P<file>[\w. -]{1,80}?\.(?:jpe?g|png|gif|webp|avif))"
 _ATTACHED = (
     rf"(?:(?:the |my |this |an? )?(?:(?:new |attached |enclosed )+(?:one|{_PICTURE}|file)|attachment|attached|"
-    rf"(?:one|{_PICTURE}|file) (?:attached|enclosed|in the attachment|i (?:have )?attached)(?: to this mail)?|this one)"
-    rf"|(?:the |my )?(?:attached |enclosed )?(?:{_PICTURE} |file )?{_FILE})"
+    rf"(?:one|{_PICTURE}|file) (?:attached|enclosed|in the attachment|i (?:have )?attached)(?: to this mail)?)"
+    rf"|this one|(?:the |my )?(?:attached |enclosed )?(?:{_PICTURE} |file )?{_FILE}"
+    rf"|(?:the |my )?(?:attached |enclosed |{_PICTURE} |file )+(?P<quoted>{QUOTED}))"
 )
 _DESCRIBED = (
     r"(?:,? ?(?:and |with )*(?:give it |use |change |set |its )?(?:the |a |an )?"
     rf"(?:alt(?:ernative)?(?: text)?|description|described)(?: is| as| to|:)* (?P<described>{QUOTED}))?"
 )
 _PARAGRAPH = r"(?:paragraph|text|sentence|line)"
-_STARTING = r"(?:that |which )?(?:starts|starting|begins|beginning|says|saying|reads|reading|with)(?: with)?:? ?"
+_STARTING = (
+    r"(?:that |which )?(?:starts|starting|begins|beginning|says|saying|reads|reading|with)(?: with)?:? ?"
+)
 _ANCHOR = (
     rf"(?:right |just |directly )?(?P<side>after|below|under|beneath|before|above) {_THE}"
     rf"(?:{_HEADING} |paragraph |section |text )?(?:{_STARTING}|called |named )?(?P<anchor>{QUOTED}|.+?)"
 )
+_QUOTED_ANCHOR = _ANCHOR.replace("|.+?)", ")")
+_ADD = rf"(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}"
 _BARE_OLD = r"(?!(?:the|my|our|your|all|its|a|an) ).+?"
 
 Found = re.Match[str]
@@ -84,20 +89,24 @@ def _picture(sentence: Sentence, found: Found) -> ReplacePicture:
     return ReplacePicture(
         _which(sentence, found["which"]),
         sentence.where,
-        file=_part(sentence, found, "file"),
+        file=_part(sentence, found, "file") or _part(sentence, found, "quoted"),
         description=_part(sentence, found, "described"),
     )
 
 
 def _which(sentence: Sentence, words: str) -> str:
     """What a person says about a picture, without the words that say it is one."""
-    bare = re.sub(rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", " ", words, flags=re.I)
+    bare = re.sub(
+        rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", " ", words, flags=re.I
+    )
     quoted = re.search(QUOTED, words)
     return sentence.said(quoted[0] if quoted else bare)
 
 
 def _description(sentence: Sentence, found: Found) -> DescribePicture:
-    return DescribePicture(_which(sentence, found["which"] or ""), _part(sentence, found, "new"), sentence.where)
+    return DescribePicture(
+        _which(sentence, found["which"] or ""), _part(sentence, found, "new"), sentence.where
+    )
 
 
 def _title(sentence: Sentence, found: Found) -> SetTitle:
@@ -158,7 +167,8 @@ _FORMS = (
         _picture,
     ),
     _form(
-        rf"{_SET} {_THE}(?:(?:page|web ?site|site) )?title(?: from)?(?: (?P<old>{QUOTED}))? {_TO}:? (?P<new>.+)", _title
+        rf"{_SET} {_THE}(?:(?:page|web ?site|site) )?title(?: from)?(?: (?P<old>{QUOTED}))? {_TO}:? (?P<new>.+)",
+        _title,
     ),
     _form(rf"{_SET} {_THE}(?:(?:main|top|page|first) )?(?:{_HEADING}|h1) {_TO}:? (?P<new>.+)", _main_heading),
     _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>{QUOTED}) {_TO}:? (?P<new>.+)", _heading),
@@ -175,19 +185,20 @@ _FORMS = (
         _link,
     ),
     _form(rf"link {_THE}(?:words? |text )?(?P<label>{QUOTED}|.+?) (?:to|with):? (?P<new>.+)", _link),
+    _form(rf"{_ADD} {_QUOTED_ANCHOR},?:? (?:{_STARTING})?(?P<text>.+)", _added),
     _form(
-        rf"(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}:? ?(?:{_STARTING})?"
+        rf"{_ADD}:? ?(?:{_STARTING})?"
         rf"(?P<text>{QUOTED}|.+?),? {_ANCHOR}",
         _added,
     ),
     _form(
-        rf"{_ANCHOR},? (?:please )?(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}:? ?"
+        rf"{_ANCHOR},? (?:please )?{_ADD}:? ?"
         rf"(?:{_STARTING})?(?P<text>.+)",
         _added,
     ),
     _form(
-        rf"(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}:? ?"
-        rf"(?:at the (?:end|bottom) )?(?:{_STARTING})?(?P<text>.+?)(?: at the (?:end|bottom))?",
+        rf"{_ADD}:? ?"
+        rf"(?:at the (?:end|bottom) )?(?:{_STARTING})?(?P<text>(?!(?:after|before|below|under|above)\b).+?)(?: at the (?:end|bottom))?",
         _added_last,
     ),
     _form(rf"(?:remove|delete|drop|take out) {_THE}paragraph:? ?(?:{_STARTING})?(?P<start>.+)", _removed),
@@ -197,6 +208,7 @@ _FORMS = (
         _text,
     ),
     _form(
-        rf"(?:replace|swap) (?:{_THE}(?:words?|text|phrase) )?(?P<old>{_BARE_OLD}) (?:with|by) (?P<new>.+)", _text
+        rf"(?:replace|swap) (?:{_THE}(?:words?|text|phrase) )?(?P<old>{_BARE_OLD}) (?:with|by) (?P<new>.+)",
+        _text,
     ),
 )

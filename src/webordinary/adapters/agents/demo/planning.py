@@ -1,0 +1,83 @@
+"""A whole mail planned before a byte is written: all of it, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
+from webordinary.adapters.agents.demo.bounds import CannotDo
+from webordinary.adapters.agents.demo.edits import (
+    Edit,
+    heading_set,
+    paragraph_added,
+    paragraph_removed,
+    text_replaced,
+    title_set,
+)
+from webordinary.adapters.agents.demo.links import link_set
+from webordinary.adapters.agents.demo.pictures import Mailed, picture_described, picture_replaced
+from webordinary.adapters.agents.demo.requests import (
+    AddParagraph,
+    DescribePicture,
+    RemoveParagraph,
+    ReplacePicture,
+    ReplaceText,
+    Request,
+    SetHeading,
+    SetLink,
+    SetTitle,
+)
+from webordinary.adapters.agents.demo.tree import Interrupted, Tree
+
+HELP = """Here is what I can do. Put texts in quotes, and name the page if it is not the homepage:
+- Change the homepage title to "Spring Sale"
+- Change the heading "Our bread" to "Fresh bread"
+- Replace "old words" with "new words" (add "everywhere" for all places)
+- Change the link "Shop" to https://example.org/shop
+- Add a paragraph "New text" after the heading "Our bread"
+- Remove the paragraph that starts with "We are closed"
+- Replace the hero photo with the attached one"""
+
+
+def refusal(reason: str) -> str:
+    """Say no in a way that helps."""
+    stop = "" if reason.endswith((".", "!", "?")) else "."
+    return f"I can't do that: {reason}{stop} Nothing was changed.\n{HELP}"
+
+
+def planned(tree: Tree, requests: list[Request], mailed: Mailed, stopped: Callable[[], bool]) -> list[Edit]:
+    """Carry all requests out in memory, each on what the ones before it left."""
+    if not tree.pages:
+        raise CannotDo("I found no HTML page in the site that I can read")
+    edits: list[Edit] = []
+    for request in requests:
+        if stopped():
+            raise Interrupted
+        edit = _carried_out(tree, request, mailed)
+        pages = tree.pages | {page.path: page for page in edit.pages}
+        tree = replace(tree, pages=pages, files=tree.files | edit.files.keys())
+        edits.append(edit)
+    return edits
+
+
+def _carried_out(tree: Tree, request: Request, mailed: Mailed) -> Edit:
+    match request:
+        case SetTitle():
+            return title_set(tree, request)
+        case SetHeading():
+            return heading_set(tree, request)
+        case ReplaceText():
+            return text_replaced(tree, request)
+        case SetLink():
+            return link_set(tree, request)
+        case AddParagraph():
+            return paragraph_added(tree, request)
+        case RemoveParagraph():
+            return paragraph_removed(tree, request)
+        case ReplacePicture():
+            return picture_replaced(tree, request, mailed)
+        case DescribePicture():
+            return picture_described(tree, request)
+        case _:
+            assert_never(request)

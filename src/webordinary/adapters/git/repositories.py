@@ -1,0 +1,89 @@
+"""Repositories of our own making, for sites that have none."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from webordinary.adapters.git.messages import NAME
+from webordinary.adapters.git.mirror import Mirror
+from webordinary.adapters.git.process import in_thread
+from webordinary.adapters.git.scrub import remove, scrub
+from webordinary.adapters.git.tree import Tree
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.core.errors import BackendUnavailable, NotFound
+from webordinary.core.lane import Lane
+from webordinary.ports.clock import Clock
+
+STARTER_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>Welcome</title>
+</head>
+<body>
+  <h1>Welcome</h1>
+  <p>This site is edited by e-mail. Write one, and say what should be here.</p>
+</body>
+</html>
+"""
+# The only copy of somebody's site: what was pushed survives a power cut. Nothing is ever deleted by a push.
+CONFIG = {"core.fsync": "committed,reference", "receive.denyDeletes": "true"}
+_TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
+
+
+class GitRepositories:
+    """See `Repositories`. A repository is there as a whole, with its first commit, or not at all."""
+
+    def __init__(self, root: Path, clock: Clock | None = None) -> None:
+        """Keep repositories in this folder."""
+        self._root, self._clock = root.absolute(), clock or SystemClock()
+
+    async def create(self, project: str, starter: Path | None = None) -> str:
+        """See `Repositories.create`."""
+        Lane(project, "x")  # refuses a name that could not be a folder
+        target = self._root / f"{project}.git"
+        if target.exists():
+            return str(target)
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{project}-", dir=self._root) as folder:
+            await self._make(Path(folder), starter)
+            try:
+                (Path(folder) / "mirror.git").rename(target)
+            except OSError as error:
+                if error.errno not in _TAKEN:  # else somebody made it just now
+                    raise BackendUnavailable(f"{target} can't be made: {error.strerror}") from error
+        return str(target)
+
+    async def _make(self, folder: Path, starter: Path | None) -> None:
+        """Make a repository and its first commit in a folder that nobody else sees."""
+        mirror = Mirror(folder / "mirror.git", "", self._clock, network_environment={})
+        await mirror.prepare()
+        tree = Tree(folder, mirror)
+        await in_thread(_lay_out, tree.room.tree, starter)
+        commit = await mirror.make_commit(await tree.write(), (), "The first page\n", NAME)
+        for name, value in CONFIG.items():
+            await mirror.git("config", name, value)
+        await mirror.git("symbolic-ref", "HEAD", "refs/heads/main")
+        await mirror.git("update-ref", "refs/heads/main", commit)
+        remove(folder / "mirror.git" / "info" / "attributes")
+
+
+def _lay_out(tree: Path, starter: Path | None) -> None:
+    if starter is None:
+        tree.mkdir()
+        (tree / "index.html").write_text(STARTER_PAGE)
+        return
+    if not starter.is_dir():
+        raise NotFound(f"there is no starter site in {starter}")
+    shutil.copytree(starter, tree, symlinks=True, ignore=_but_git)
+    scrub(tree)
+
+
+def _but_git(_: str, names: Iterable[str]) -> set[str]:
+    return {name for name in names if name.lower() == ".git"}

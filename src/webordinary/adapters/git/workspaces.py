@@ -1,0 +1,224 @@
+"""Workspaces on git: see `Workspaces` for what is promised, `fencing` and `mirror` for how it is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from webordinary.adapters.git import differences, turning
+from webordinary.adapters.git.fencing import Fenced, Plan
+from webordinary.adapters.git.joining import earlier_commit, joined, named, with_upstream
+from webordinary.adapters.git.messages import message_of
+from webordinary.adapters.git.mirror import Mirror, Seen, Update
+from webordinary.adapters.git.names import EDIT, Names, checked_commit
+from webordinary.adapters.git.process import in_thread
+from webordinary.adapters.git.remote import MirrorDamaged
+from webordinary.adapters.git.room_making import make_room
+from webordinary.adapters.git.scrub import remove
+from webordinary.adapters.git.seat import Seat, stamp
+from webordinary.adapters.git.tree import Tree, with_markers
+from webordinary.core.claim import Delivery
+from webordinary.core.errors import BadInput
+from webordinary.core.job import Intent
+from webordinary.core.lane import Lane
+from webordinary.core.site import Project
+from webordinary.core.work import FileChange
+from webordinary.ports.clock import Clock
+from webordinary.ports.workspaces import Aside, CannotTurn, Signed, Turned, Unresolved, Workspace
+
+IN_USE_SECONDS = 6 * 3600.0  # longer than a job takes; nobody tells us when one is over
+MEASURE_SECONDS = 60.0  # measuring the disk takes a moment: not with every job
+
+
+class GitWorkspaces:
+    """See `Workspaces`. One for each worker process; `close` gives its seat back."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        disk_cap_bytes: int,
+        network_environment: Mapping[str, str] | None = None,
+        clock: Clock,
+    ) -> None:
+        """Keep mirrors and trees under this folder; only what uses the network gets its environment."""
+        self._root, self._cap, self._clock = root.absolute(), disk_cap_bytes, clock
+        self._network_environment = dict(network_environment or {})
+        self._seat: Seat | None = None
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._prepared: set[str] = set()
+        self._in_use: dict[Lane, tuple[Path, float]] = {}  # the last conversation of each lane
+        self._measured_at: float | None = None
+
+    def close(self) -> None:
+        """Give the seat to whoever comes next."""
+        if self._seat is not None:
+            self._seat.leave()
+            self._seat = None
+
+    # --- the port -------------------------------------------------------------------------------------
+
+    async def open(self, delivery: Delivery, project: Project) -> Workspace:
+        """See `Workspaces.open`."""
+        async with self._at_work(delivery, project) as (fenced, tree):
+            seen = await self._taken(fenced)
+            committed = await earlier_commit(fenced.mirror, delivery, seen)
+            workspace = Workspace(delivery, project, tree.room, seen.previewed, seen.previewed)
+            await tree.clear()
+            if committed:
+                await tree.put(seen.previewed)
+                return replace(workspace, committed=committed)
+            return await with_upstream(workspace, fenced.mirror, tree, seen)
+
+    async def commit(self, workspace: Workspace, signed: Signed) -> str | Unresolved | None:
+        """See `Workspaces.commit`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+            mirror, parents = fenced.mirror, [workspace.base]
+            written = await tree.write()
+            if workspace.upstream:
+                conflicts = (await mirror.merge(workspace.base, workspace.upstream)).conflicts
+                left = await with_markers(mirror, written, conflicts)
+                if left:
+                    return Unresolved(named(left))
+                parents.append(workspace.upstream)
+            elif [written] == await mirror.trees(workspace.base):
+                return None
+            message = message_of(workspace.delivery, signed)
+            return await mirror.make_commit(written, parents, message, signed.sender)
+
+    async def turn(self, workspace: Workspace, way: Intent, signed: Signed) -> Turned | CannotTurn:
+        """See `Workspaces.turn`."""
+        if way not in (Intent.UNDO, Intent.REDO):
+            raise BadInput(f"{way} is neither undo nor redo")
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+            if workspace.committed:
+                return await turning.turned_before(fenced.mirror, workspace.committed)
+            turned = await turning.turn(fenced.mirror, workspace.delivery, workspace.base, way, signed)
+            await tree.put(turned.commit if isinstance(turned, Turned) else workspace.base)
+            return turned
+
+    async def push(self, workspace: Workspace, commit: str) -> str | Unresolved:
+        """See `Workspaces.push`."""
+        checked_commit(commit)
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+
+            async def plan(seen: Seen) -> Plan[str | Unresolved]:
+                tip = await joined(fenced.mirror, workspace.delivery, seen.edit, commit)
+                updates = (
+                    Update(EDIT, str(tip), seen.edit),
+                    Update(fenced.names.session, str(tip), seen.session),
+                )
+                return Plan(tip, updates, push=not isinstance(tip, Unresolved) and tip != seen.edit)
+
+            pushed = await fenced.push(plan)
+            if isinstance(pushed, str) and pushed != commit:
+                await tree.put(pushed)
+            return pushed
+
+    async def keep_aside(self, workspace: Workspace, signed: Signed) -> Aside | None:
+        """See `Workspaces.keep_aside`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+            mirror, ref = fenced.mirror, fenced.names.unfinished
+            written = await tree.write()
+            if [written] == await mirror.trees(tree.put_last()):
+                return None
+            message = message_of(workspace.delivery, signed)
+            commit = await mirror.make_commit(written, (workspace.base,), message, signed.sender)
+
+            async def plan(_: Seen) -> Plan[None]:
+                return Plan(None, (Update(ref, commit, None),))
+
+            await fenced.push(plan)
+            await tree.put(workspace.base)
+            files = await mirror.git(
+                "diff-tree", "-r", "-z", "--name-only", "--no-renames", workspace.base, commit
+            )
+            return Aside(ref, commit, named(files.rstrip(b"\0").split(b"\0")))
+
+    async def changes(self, workspace: Workspace, old: str, new: str) -> tuple[FileChange, ...]:
+        """See `Workspaces.changes`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await differences.changes(fenced.mirror, checked_commit(old), checked_commit(new))
+
+    async def patch(self, workspace: Workspace, commit: str) -> str:
+        """See `Workspaces.patch`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await differences.patch(fenced.mirror, checked_commit(commit))
+
+    async def land(self, workspace: Workspace, commit: str) -> Unresolved | None:
+        """See `Workspaces.land`."""
+        checked_commit(commit)
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
+            await fenced.mirror.fetch(fenced.names.fetched)
+            branch = await fenced.mirror.main_branch()
+
+            async def plan(seen: Seen) -> Plan[Unresolved | None]:
+                tip = await joined(fenced.mirror, workspace.delivery, seen.main, commit)
+                if isinstance(tip, Unresolved):
+                    return Plan(tip, push=False)
+                return Plan(None, (Update(branch, tip, seen.main),), push=tip != seen.main)
+
+            return await fenced.push(plan)
+
+    # --- one project at a time ------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def _at_work(self, delivery: Delivery, project: Project) -> AsyncIterator[tuple[Fenced, Tree]]:
+        """Have a project's mirror for oneself; other lanes of the project wait, other projects do not."""
+        lane = delivery.claim.lane
+        if project.name != lane.project:
+            raise BadInput(f"a job of {lane} can't be done in the site {project.name}")
+        names = Names.of(delivery)
+        seat = self._seated()
+        folder = seat.session(names.project, names.conversation)
+        self._in_use[lane] = (folder, self._clock.monotonic())
+        await self._make_room(seat)
+        mirror = Mirror(
+            seat.mirror(names.project),
+            project.repository,
+            self._clock,
+            network_environment=self._network_environment,
+            held=(seat.lock,),
+        )
+        async with self._locks.setdefault(names.project, asyncio.Lock()):
+            try:
+                for used in (folder, seat.project(names.project)):
+                    stamp(used, self._clock.now())
+                if names.project not in self._prepared:
+                    await mirror.prepare()
+                    self._prepared.add(names.project)
+                yield Fenced(mirror, names, delivery.claim), Tree(folder, mirror)
+            except BaseException:
+                self._prepared.discard(names.project)  # a killed command may have left a lock in it
+                raise
+
+    async def _taken(self, fenced: Fenced) -> Seen:
+        """Take the lane in the repository; a damaged mirror is only a copy, and made anew."""
+        try:
+            return await fenced.take()
+        except MirrorDamaged:
+            await in_thread(remove, fenced.mirror.folder)
+            await fenced.mirror.prepare()
+            return await fenced.take()
+
+    def _seated(self) -> Seat:
+        if self._seat is None:
+            self._seat = Seat.take(self._root)
+        return self._seat
+
+    async def _make_room(self, seat: Seat) -> None:
+        """Keep below the cap of the disk, looking now and then."""
+        now = self._clock.monotonic()
+        if self._measured_at is not None and now - self._measured_at < MEASURE_SECONDS:
+            return
+        self._measured_at = now
+        gone = await make_room(self._root, seat, self._cap, self._folders_in_use)
+        self._prepared -= {path.name for path in gone if path.parent == seat.folder}
+
+    def _folders_in_use(self) -> list[Path]:
+        """The folders of conversations that a job may be working in."""
+        long_ago = self._clock.monotonic() - IN_USE_SECONDS
+        return [folder for folder, used_at in self._in_use.values() if used_at >= long_ago]

@@ -1,0 +1,105 @@
+"""The clients of the cloud: opened with the first call of an event loop, closed with the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from aiobotocore.config import AioConfig
+from aiobotocore.session import AioSession, get_session
+
+from webordinary.backends.aws.errors import translated
+from webordinary.backends.aws.settings import AwsSettings
+
+# Whatever is repeated after a lost answer is safe to repeat: a write has a condition, a message is a hint.
+_CONFIG = AioConfig(
+    max_pool_connections=50,
+    connect_timeout=3,
+    read_timeout=30,
+    tcp_keepalive=True,
+    retries={"mode": "standard", "total_max_attempts": 4},
+)
+
+_session: AioSession | None = None
+
+
+def _shared_session() -> AioSession:
+    """One for all: it reads the descriptions of the services, which takes a while, once."""
+    global _session  # noqa: PLW0603 - a cache
+    if _session is None:
+        _session = get_session()
+    return _session
+
+
+class Cloud:
+    """Calls to the cloud's services, with errors in our words."""
+
+    def __init__(self, settings: AwsSettings, config: AioConfig = _CONFIG) -> None:
+        """Open nothing yet."""
+        self._settings, self._config = settings, config
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lifetime: AsyncGenerator[None] | None = None
+        self._clients: dict[str, asyncio.Future[Any]] = {}
+        self._closing: asyncio.Task[None] | None = None
+        self.calls: Callable[[str, str], None] = lambda _service, _operation: None  # heard before each call
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Make one call."""
+        client = await self._client(service)
+        self.calls(service, operation)
+        with translated(f"{service} {operation}"):
+            answer: dict[str, Any] = await getattr(client, operation)(**parameters)
+        return answer
+
+    async def _client(self, service: str) -> Any:  # noqa: ANN401 - botocore makes its classes while it runs
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # another loop than before, which took its clients along when it ended
+            self._loop, self._clients = loop, {}
+            self._lifetime = _open_until_the_loop_ends(self._clients)
+            await anext(self._lifetime)
+        if service not in self._clients:
+            self._clients[service] = loop.create_future()
+            await self._open(service, self._clients[service])
+        return await asyncio.shield(self._clients[service])
+
+    async def _open(self, service: str, opened: asyncio.Future[Any]) -> None:
+        context = _shared_session().create_client(
+            service,
+            region_name=self._settings.region,
+            endpoint_url=self._settings.endpoint,
+            config=self._config,
+        )
+        try:
+            with translated(service):
+                opened.set_result(await context.__aenter__())
+        except BaseException:
+            self._clients.pop(service, None)
+            opened.cancel()
+            raise
+
+    def close(self) -> None:
+        """Let go of all connections: at once where nothing runs, else as the loop goes on."""
+        loop, lifetime = self._loop, self._lifetime
+        self._loop = self._lifetime = None
+        if loop is None or lifetime is None or loop.is_closed():
+            return
+        if loop.is_running():
+            self._closing = loop.create_task(_closed(lifetime))
+        else:
+            loop.run_until_complete(_closed(lifetime))
+
+
+async def _open_until_the_loop_ends(clients: dict[str, asyncio.Future[Any]]) -> AsyncGenerator[None]:
+    """A loop that ends closes its generators, and so these clients, before it is gone."""
+    try:
+        yield
+    finally:
+        for opened in clients.values():
+            if opened.done() and not opened.cancelled():
+                await opened.result().__aexit__(None, None, None)
+        clients.clear()
+
+
+async def _closed(lifetime: AsyncGenerator[None]) -> None:
+    await lifetime.aclose()

@@ -1,0 +1,120 @@
+"""What the cloud backend has to be told. Names are those that operators already have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from webordinary.core.errors import BadInput
+from webordinary.core.lane import QUEUE_NAME_CHARACTERS, Lane
+
+PREFIX = "webordinary"
+SKEW_SECONDS = 2.0
+LOOK_AGAIN_SECONDS = 2.0
+RECEIVE_SECONDS = 20  # the longest poll that SQS knows
+
+
+@dataclass(frozen=True, slots=True)
+class AwsSettings:
+    """Where everything lives in the cloud. Credentials are found by the client itself, never here."""
+
+    region: str = "us-east-1"
+    endpoint: str | None = None  # None: the real cloud
+    account: str | None = None
+    prefix: str = PREFIX  # how the names of tables and queues begin
+    ownership_table: str | None = None  # None: by the prefix; the same for the next two
+    active_jobs_table: str | None = None
+    unclaimed_queue_url: str | None = None
+    skew_seconds: float = SKEW_SECONDS  # how far the clocks of two workers may be apart
+    look_again_seconds: float = LOOK_AGAIN_SECONDS  # where another process can't wake a waiter
+    receive_seconds: int = RECEIVE_SECONDS
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> AwsSettings:
+        """Read what the cloud's own environment variables say."""
+        region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+        if not region:
+            raise BadInput("the cloud backend needs a region: set AWS_REGION, for example to us-east-1")
+        return cls(
+            region=region,
+            endpoint=environment.get("AWS_ENDPOINT_URL") or None,
+            account=environment.get("AWS_ACCOUNT_ID") or None,
+            ownership_table=environment.get("OWNERSHIP_TABLE_NAME") or None,
+            active_jobs_table=environment.get("ACTIVE_JOBS_TABLE") or None,
+            unclaimed_queue_url=environment.get("UNCLAIMED_QUEUE_URL") or None,
+        )
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    @property
+    def lanes(self) -> str:
+        """Lanes and who owns them."""
+        return self.ownership_table or f"{self.prefix}-container-ownership"
+
+    @property
+    def active(self) -> str:
+        """What runs in each lane right now."""
+        return self.active_jobs_table or f"{self.prefix}-active-jobs"
+
+    @property
+    def projects(self) -> str:
+        """Projects and who may edit them."""
+        return f"{self.prefix}-project-configs"
+
+    @property
+    def jobs(self) -> str:
+        """Jobs, their long texts, what they say, and which mail each came from."""
+        return f"{self.prefix}-jobs"
+
+    @property
+    def ledger(self) -> str:
+        """What happened to each lane, and what its jobs left."""
+        return f"{self.prefix}-ledger"
+
+    @property
+    def sessions(self) -> str:
+        """Mails, conversations and their threads."""
+        return f"{self.prefix}-sessions"
+
+    @property
+    def outbox(self) -> str:
+        """Letters and callbacks that are owed."""
+        return f"{self.prefix}-outbox"
+
+    @property
+    def workers(self) -> str:
+        """Workers that showed themselves."""
+        return f"{self.prefix}-workers"
+
+    @property
+    def quotas(self) -> str:
+        """Token buckets."""
+        return f"{self.prefix}-quotas"
+
+    # --- queues -----------------------------------------------------------------------------------
+
+    @property
+    def unclaimed(self) -> str:
+        """The one queue of claim requests."""
+        return f"{self.prefix}-unclaimed"
+
+    @property
+    def unclaimed_dead(self) -> str:
+        """What was in that queue and is none."""
+        return f"{self.prefix}-unclaimed-dead"
+
+    def input_of(self, lane: Lane) -> str:
+        """The input queue of a lane."""
+        return self._fifo(f"{self.prefix}-input-{lane.project}-{lane.user}")
+
+    def dead_of(self, lane: Lane) -> str:
+        """The dead-letter queue of a lane."""
+        return self._fifo(f"{self.prefix}-input-{lane.project}-{lane.user}-dead")
+
+    def _fifo(self, name: str) -> str:
+        name = f"{name}.fifo"
+        if len(name) > QUEUE_NAME_CHARACTERS:
+            raise BadInput(
+                f"the queue name {name} is longer than {QUEUE_NAME_CHARACTERS}: shorten the prefix"
+            )
+        return name

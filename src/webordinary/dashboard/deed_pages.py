@@ -1,0 +1,87 @@
+"""Forms that change something, and the door."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from webordinary.core.errors import BadInput
+from webordinary.core.job import Intent, JobId
+from webordinary.dashboard import deeds
+from webordinary.dashboard.asking import Asked, lane_of, text_of
+from webordinary.dashboard.front import SEE_OTHER, Front, text
+from webordinary.dashboard.guard import SignInNeeded, check_origin
+from webordinary.dashboard.looks import lane_path
+
+ASKABLE = frozenset({Intent.UNDO, Intent.REDO, Intent.PUBLISH})
+
+
+class DeedPages:
+    """See the module."""
+
+    def __init__(self, front: Front) -> None:
+        """Act on these parts."""
+        self._front, self._parts = front, front.parts
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        post = ["POST"]
+        return [
+            Route("/jobs/{job}/redrive", self.redrive, methods=post),
+            Route("/jobs/{job}/drop", self.drop, methods=post),
+            Route("/lanes/{project}/{user}/interrupt", self.interrupt, methods=post),
+            Route("/lanes/{project}/{user}/release", self.release, methods=post),
+            Route("/lanes/{project}/{user}/ask", self.ask, methods=post),
+            Route("/door", self.door),
+            Route("/door/in", self.sign_in, methods=post),
+            Route("/door/out", self.sign_out, methods=post),
+        ]
+
+    async def redrive(self, request: Request) -> Response:
+        await self._front.form(request)
+        job = await deeds.redrive(self._parts, JobId(text_of(request, "job")))
+        return self._front.back(f"/jobs/{job}", "redriven")
+
+    async def drop(self, request: Request) -> Response:
+        await self._front.form(request)
+        job = await deeds.drop(self._parts, JobId(text_of(request, "job")))
+        return self._front.back(f"/jobs/{job}", "dropped")
+
+    async def interrupt(self, request: Request) -> Response:
+        await self._front.form(request)
+        lane = lane_of(request)
+        stopped = await deeds.interrupt(self._parts, lane)
+        return self._front.back(lane_path(lane), "interrupted" if stopped else "idle")
+
+    async def release(self, request: Request) -> Response:
+        await self._front.form(request)
+        lane = lane_of(request)
+        taken = await deeds.release(self._parts, lane)
+        return self._front.back(lane_path(lane), "released" if taken else "free")
+
+    async def ask(self, request: Request) -> Response:
+        form, lane = await self._front.form(request), lane_of(request)
+        given = text(form, "intent")
+        intent = next((one for one in ASKABLE if one.value == given), None)
+        if intent is None:
+            raise BadInput("a lane can be asked to undo, redo or publish; anything else is a mail")
+        stored = await deeds.submit(self._parts, lane, "", intent)
+        return self._front.back(f"/jobs/{stored.job}", "asked")
+
+    # --- the door ---------------------------------------------------------------------------------
+
+    async def door(self, request: Request) -> Response:
+        Asked(request, "told")
+        return await self._front.page(request, "door.html", problem="")
+
+    async def sign_in(self, request: Request) -> Response:
+        check_origin(request)
+        form = await request.form(max_files=0, max_fields=5)
+        if not self._front.keeper.is_token(text(form, "token").strip()):
+            raise SignInNeeded("This is not the token that `webordinary up` printed.")
+        return self._front.keeper.sign_in(RedirectResponse("/?told=signed-in", SEE_OTHER))
+
+    async def sign_out(self, request: Request) -> Response:
+        await self._front.form(request)
+        return self._front.keeper.sign_out(RedirectResponse("/?told=signed-out", SEE_OTHER))

@@ -1,0 +1,223 @@
+"""Pages about the work: the pool, lanes, jobs, dead letters, metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from webordinary.core.errors import NotFound
+from webordinary.core.job import JobId, JobState
+from webordinary.core.release import Place
+from webordinary.core.views import JobView
+from webordinary.dashboard.asking import PAGE, Asked, lane_of, text_of
+from webordinary.dashboard.charts import charts
+from webordinary.dashboard.front import Front, as_picture, as_text
+from webordinary.dashboard.metrics import measure
+from webordinary.dashboard.reading import (
+    HISTORY_SHOWN,
+    address,
+    job_case,
+    jobs_page,
+    lanes_page,
+    reasoned,
+    release_of,
+    seated,
+    sites,
+    summary,
+)
+from webordinary.dashboard.timeline import draw
+
+LATEST_SHOWN = 12
+LANES_ON_FIRST_PAGE = 8
+JOBS_OF_A_LANE = 30
+PATCH_BYTES = 256 * 1024
+# Facts that have their own place on the page, or mean nothing to people.
+FACTS_SHOWN = {
+    "commit": "Commit",
+    "release": "Release",
+    "used": "Files that came into the site",
+    "unused": "Files that did not",
+    "warnings": "Worth a look",
+    "unfinished": "Left unfinished",
+    "unfinished_ref": "Kept at",
+    "unfinished_files": "Files with unfinished changes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """A page of the site, before and after a job."""
+
+    page: str
+    before: str  # address of the picture; "" if there is none
+    after: str
+
+
+class WorkPages:
+    """See the module."""
+
+    def __init__(self, front: Front) -> None:
+        """Make pages of these parts."""
+        self._front, self._parts = front, front.parts
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/", self.first),
+            Route("/pool", self.pool),
+            Route("/lanes", self.lanes),
+            Route("/lanes/{project}/{user}", self.lane),
+            Route("/jobs", self.jobs),
+            Route("/jobs/{job}", self.job),
+            Route("/jobs/{job}/patch", self.patch),
+            Route("/jobs/{job}/pictures/{number:int}/{which}", self.picture),
+            Route("/dead", self.dead),
+            Route("/metrics", self.metrics),
+        ]
+
+    async def first(self, request: Request) -> Response:
+        Asked(request, "told", "lane")
+        parts, ledger = self._parts, self._parts.backend.ledger
+        busy = await lanes_page(parts, limit=LANES_ON_FIRST_PAGE, after=None, busy=True)
+        return await self._front.page(
+            request,
+            "first.html",
+            summary=await summary(parts),
+            lanes=busy,
+            sites=await sites(parts),
+            latest=(await ledger.history(None, limit=LATEST_SHOWN))[::-1],
+            jobs=await ledger.jobs(limit=LANES_ON_FIRST_PAGE),
+            can_try=parts.send is not None,
+            mail_address=parts.mail_address,
+        )
+
+    async def pool(self, request: Request) -> Response:
+        Asked(request, "told")
+        return await self._front.page(
+            request, "pool.html", workers=await seated(self._parts), summary=await summary(self._parts)
+        )
+
+    async def lanes(self, request: Request) -> Response:
+        asked = Asked(request, "limit", "after", "all", "told")
+        everything = asked.flag("all")
+        after = asked.lane("after")
+        page = await lanes_page(self._parts, limit=asked.limit(), after=after, busy=not everything)
+        return await self._front.page(
+            request,
+            "lanes.html",
+            lanes=page,
+            everything=everything,
+            after=after,
+            summary=await summary(self._parts),
+        )
+
+    async def lane(self, request: Request) -> Response:
+        Asked(request, "told")
+        lane, ledger = lane_of(request), self._parts.backend.ledger
+        ((view, reason),) = await reasoned(self._parts, [await ledger.lane(lane)])
+        events = await ledger.history(lane, limit=HISTORY_SHOWN)
+        jobs = await ledger.jobs(limit=JOBS_OF_A_LANE, lane=lane)
+        return await self._front.page(
+            request,
+            "lane.html",
+            lane=view,
+            reason=reason,
+            events=events[::-1],
+            jobs=jobs,
+            picture=draw(view, events, jobs, self._parts.clock.now()),
+            known=await self._parts.backend.directory.project(lane.project) is not None,
+            preview=address(self._parts, lane.project, Place.PREVIEW),
+            live=address(self._parts, lane.project, Place.LIVE),
+        )
+
+    async def jobs(self, request: Request) -> Response:
+        asked = Asked(request, "limit", "before", "state", "lane", "told")
+        state, lane, before = asked.choice("state", JobState), asked.lane("lane"), asked.job("before")
+        page = await jobs_page(self._parts, limit=asked.limit(), lane=lane, state=state, before=before)
+        return await self._front.page(
+            request,
+            "jobs.html",
+            jobs=page,
+            state=state,
+            states=list(JobState),
+            lane=lane,
+            before=before,
+            counts=await self._parts.backend.ledger.counts(),
+        )
+
+    async def job(self, request: Request) -> Response:
+        Asked(request, "told")
+        case = await job_case(self._parts, JobId(text_of(request, "job")))
+        job = case.job
+        return await self._front.page(
+            request,
+            "job.html",
+            case=case,
+            job=job,
+            facts={FACTS_SHOWN[name]: fact for name, fact in job.facts.items() if name in FACTS_SHOWN},
+            changes=job.facts.get("changes", "").splitlines(),
+            patch=await self._patch(job),
+            pictures=pictures_of(job),
+            preview=address(self._parts, job.lane.project, Place.PREVIEW),
+            live=address(self._parts, job.lane.project, Place.LIVE),
+            release=await release_of(self._parts, job.lane.project),
+            last_event=case.events[-1].number if case.events else 0,
+        )
+
+    async def patch(self, request: Request) -> Response:
+        Asked(request)
+        job = await self._parts.backend.ledger.job(JobId(text_of(request, "job")))
+        patch = await self._patch(job)
+        if not patch:
+            raise NotFound(f"job {job.id} left no patch")
+        return as_text(patch.encode())
+
+    async def _patch(self, job: JobView) -> str:
+        key = job.facts.get("patch", "")
+        if not key:
+            return ""
+        try:
+            return (await self._parts.blobs.get(key))[:PATCH_BYTES].decode("utf-8", "replace")
+        except NotFound:
+            return ""
+
+    async def picture(self, request: Request) -> Response:
+        Asked(request)
+        job = await self._parts.backend.ledger.job(JobId(text_of(request, "job")))
+        number, which = int(request.path_params["number"]), text_of(request, "which")
+        lines = [line.split(" ", 2) for line in job.facts.get("pictures", "").splitlines()]
+        if which not in {"before", "after"} or number >= len(lines):
+            raise NotFound(f"job {job.id} left no such picture")
+        return as_picture(await self._parts.blobs.get(lines[number][which == "after"]))
+
+    async def dead(self, request: Request) -> Response:
+        asked = Asked(request, "limit", "before", "told")
+        before = asked.job("before")
+        page = await jobs_page(
+            self._parts, limit=asked.limit(), lane=None, state=JobState.DEAD, before=before
+        )
+        return await self._front.page(request, "dead.html", jobs=page, before=before)
+
+    async def metrics(self, request: Request) -> Response:
+        Asked(request)
+        measured = await measure(self._parts)
+        return await self._front.page(
+            request, "metrics.html", charts=charts(measured), counts=measured.jobs, window=PAGE
+        )
+
+
+def pictures_of(job: JobView) -> list[Pictured]:
+    """The pictures that a job left, each pair with its page's name."""
+    pairs = [line.split(" ", 2) for line in job.facts.get("pictures", "").splitlines()]
+    return [
+        Pictured(
+            page=pair[2],
+            before=f"/jobs/{job.id}/pictures/{number}/before" if pair[0] != "-" else "",
+            after=f"/jobs/{job.id}/pictures/{number}/after",
+        )
+        for number, pair in enumerate(pairs)
+        if len(pair) == 3  # noqa: PLR2004 - before, after, page
+    ]

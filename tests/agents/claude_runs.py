@@ -1,0 +1,76 @@
+"""Runs of the real Claude Code against a scripted model: rooms, agents and what is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.agents.model_server import ModelServer
+from webordinary.adapters.agents.claude.agent import ClaudeAgent, ClaudeRun
+from webordinary.adapters.agents.claude.options import ClaudeOptions
+from webordinary.adapters.sandbox.allowance import Allowance
+from webordinary.adapters.sandbox.family import Family
+from webordinary.adapters.sandbox.sandbox import Sandbox
+from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room
+
+KEY = "real-key-of-the-operator"
+PAGE = "<h1>Hello</h1>\n"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the agent works in a test: a sandbox and a folder for rooms."""
+
+    sandbox: Sandbox
+    folder: Path
+
+    def room(self, name: str = "room") -> Room:
+        room = Room(*(self.folder / name / part for part in ("tree", "mail", "home")))
+        for path in (room.tree, room.mail, room.home):
+            path.mkdir(parents=True)
+        (room.tree / "index.html").write_text(PAGE)
+        return room
+
+    def agent(
+        self, server: ModelServer, allowance: Allowance | None = None, **options: Any
+    ) -> ClaudeAgent:
+        chosen = ClaudeOptions(key=KEY, base_url=server.base_url, **options)
+        return ClaudeAgent(chosen, self.sandbox, allowance)
+
+
+def errand(prompt: str, resume: bytes | None = None, recap: str = "") -> Errand:
+    return Errand("job-1", prompt, prompt, resume=resume, recap=recap)
+
+
+async def carried_out(agent: ClaudeAgent, what: Errand, room: Room) -> tuple[AgentResult, list[AgentEvent]]:
+    """Run to the end; give the result and all events."""
+    run = await agent.start(what, room)
+    events = [event async for event in run.events()]
+    return await run.result(), events
+
+
+async def until_used(run: ClaudeRun, tool: str) -> AsyncIterator[AgentEvent]:
+    """Tell events until the agent uses this tool."""
+    async for event in run.events():
+        yield event
+        if event.kind is EventKind.USED and event.text.startswith(tool):
+            return
+
+
+def processes_with(word: str) -> list[int]:
+    """All processes of this machine that have a word in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                if word.encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+    return found
+
+
+def our_processes() -> list[int]:
+    """All that this test process started and that still is there."""
+    return list(Family(os.getpid()).offspring())
