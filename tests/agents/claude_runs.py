@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.agents.model_server import ModelServer
@@ -17,6 +17,7 @@ from webordinary.adapters.sandbox.sandbox import Sandbox
 from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room
 
 KEY = "real-key-of-the-operator"
+USUAL = ClaudeOptions(key=KEY)
 PAGE = "<h1>Hello</h1>\n"
 
 
@@ -35,10 +36,9 @@ class Place:
         return room
 
     def agent(
-        self, server: ModelServer, allowance: Allowance | None = None, **options: Any
+        self, server: ModelServer, options: ClaudeOptions = USUAL, allowance: Allowance | None = None
     ) -> ClaudeAgent:
-        chosen = ClaudeOptions(key=KEY, base_url=server.base_url, **options)
-        return ClaudeAgent(chosen, self.sandbox, allowance)
+        return ClaudeAgent(replace(options, base_url=server.base_url), self.sandbox, allowance)
 
 
 def errand(prompt: str, resume: bytes | None = None, recap: str = "") -> Errand:

@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.agents.claude_runs import (
+    USUAL,
     Place,
     carried_out,
     errand,
@@ -21,7 +23,7 @@ from tests.agents.claude_runs import (
     until_used,
 )
 from tests.agents.model_server import Hold, ModelServer, Refuse, Reply, Request, Say, Script, Use
-from webordinary.adapters.agents.claude.options import bundled_cli
+from webordinary.adapters.agents.claude.options import ClaudeOptions, bundled_cli
 from webordinary.adapters.sandbox.allowance import Allowance
 from webordinary.core.work import Broke, Stopped, Worked
 
@@ -133,7 +135,7 @@ async def test_a_model_out_of_reach_may_be_asked_again(confined: Place) -> None:
 
 async def test_a_silent_model_is_not_waited_for(confined: Place) -> None:
     with ModelServer(lambda _: Hold()) as server:
-        agent = confined.agent(server, idle_seconds=2.0)
+        agent = confined.agent(server, replace(USUAL, idle_seconds=2.0))
         result, _ = await carried_out(agent, errand("Hi"), confined.room())
     assert isinstance(result, Broke), result
     assert result.again
@@ -158,16 +160,17 @@ async def test_a_killed_program_may_be_tried_again(anywhere: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "words"), [({"budget_usd": 0.0001}, "cost more"), ({"turns_max": 1}, "more steps")]
+    ("limited", "words"),
+    [(replace(USUAL, budget_usd=0.0001), "cost more"), (replace(USUAL, turns_max=1), "more steps")],
 )
 async def test_a_run_over_its_limit_is_not_tried_again(
-    confined: Place, limit: dict[str, float], words: str
+    confined: Place, limited: ClaudeOptions, words: str
 ) -> None:
     def script(request: Request) -> Reply:
         return Use("Bash", {"command": f"echo {request.round}"}, tokens=1000)
 
     with ModelServer(script) as server:
-        result, _ = await carried_out(confined.agent(server, **limit), errand("Hi"), confined.room())
+        result, _ = await carried_out(confined.agent(server, limited), errand("Hi"), confined.room())
     assert isinstance(result, Broke), result
     assert not result.again
     assert words in result.reason

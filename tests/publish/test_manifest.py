@@ -176,6 +176,7 @@ def test_an_output_folder_that_is_a_link_is_refused(folder: Path, tmp_path: Path
     assert isinstance(manifest(tmp_path / "dist" / "site", inside=tmp_path), Refused)
     assert isinstance(manifest(tmp_path / "site" / ".." / "site", inside=tmp_path), Refused)
     assert isinstance(manifest(tmp_path / "nowhere"), Refused)
+    assert isinstance(manifest(tmp_path, inside=folder), Refused)
     assert isinstance(manifest(folder, inside=tmp_path), Passed)
     assert isinstance(manifest(folder, inside=folder), Passed)
 

@@ -132,12 +132,15 @@ async def test_the_key_is_added_and_the_clients_own_is_dropped(folder: Path) -> 
 async def test_an_answer_flows_piece_by_piece(folder: Path) -> None:
     """A client that waited for the whole answer would take a thinking model for a dead one."""
     pieces = (STREAM + b"5\r\nfirst\r\n", None, b"6\r\nsecond\r\n0\r\n\r\n")
-    async with fake_model(*pieces) as model, ModelGateway(model.url, KEY).serve(folder) as path:
-        async with connected(path) as (reader, writer):
-            writer.write(post())
-            await reader.readuntil(b"first")
-            model.go_on.set()
-            assert (await reader.read()).endswith(b"second\r\n0\r\n\r\n")
+    async with (
+        fake_model(*pieces) as model,
+        ModelGateway(model.url, KEY).serve(folder) as path,
+        connected(path) as (reader, writer),
+    ):
+        writer.write(post())
+        await reader.readuntil(b"first")
+        model.go_on.set()
+        assert (await reader.read()).endswith(b"second\r\n0\r\n\r\n")
 
 
 async def test_when_the_client_leaves_so_does_the_gateway(folder: Path) -> None:

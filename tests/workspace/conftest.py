@@ -31,9 +31,11 @@ def new_worker(tmp_path: Path, clock: ManualClock) -> Iterator[NewWorker]:
     """Make workers; each on its own machine unless a root is given."""
     made: list[GitWorkspaces] = []
 
-    def make(root: Path | None = None, cap: int = 2**40, **more: dict[str, str]) -> GitWorkspaces:
+    def make(
+        root: Path | None = None, cap: int = 2**40, network: dict[str, str] | None = None
+    ) -> GitWorkspaces:
         folder = root or tmp_path / f"machine{len(made)}"
-        made.append(GitWorkspaces(folder, disk_cap_bytes=cap, clock=clock, **more))  # type: ignore[arg-type]
+        made.append(GitWorkspaces(folder, disk_cap_bytes=cap, network_environment=network, clock=clock))
         return made[-1]
 
     yield make

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.workspace.conftest import NewWorker
 from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, files_in, git, signed
 from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BadInput
@@ -15,7 +16,9 @@ from webordinary.ports.workspaces import Unresolved
 async def test_a_commit_says_who_asked_for_what(worker: GitWorkspaces, site: Site) -> None:
     workspace = await worker.open(delivery("j1"), site.project)
     (workspace.room.tree / "index.html").write_text("new\n")
-    commit = await worker.commit(workspace, signed("Opening hours: Mo–Fr", "Changed the hours.\nNothing else."))
+    commit = await worker.commit(
+        workspace, signed("Opening hours: Mo–Fr", "Changed the hours.\nNothing else.")
+    )
     assert isinstance(commit, str)
     await worker.push(workspace, commit)
     assert site.message() == (
@@ -101,10 +104,13 @@ async def test_odd_names_and_bytes_come_through(worker: GitWorkspaces, site: Sit
 
 async def test_line_ends_stay_as_they_are_whatever_attributes_say(worker: GitWorkspaces, site: Site) -> None:
     """Undo promises the former bytes: nothing may be converted on the way."""
-    site.develop({".gitattributes": "* text=auto eol=crlf ident working-tree-encoding=UTF-16\n"})
+    site.develop({".gitattributes": "* text=auto eol=crlf ident\n"})
     content = b"one\r\ntwo\n$Id$\r\n"
     workspace = await worker.open(delivery("j1"), site.project)
     (workspace.room.tree / "mixed.txt").write_bytes(content)
+    (workspace.room.tree / ".gitattributes").write_text(
+        "* text eol=crlf ident working-tree-encoding=UTF-16\n"
+    )
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
     await worker.push(workspace, commit)
@@ -230,7 +236,9 @@ async def test_a_conflict_nobody_worked_on_is_nothing_to_keep(worker: GitWorkspa
     assert await worker.keep_aside(workspace, signed()) is None
 
 
-async def test_another_worker_shows_what_was_kept_aside(worker: GitWorkspaces, site: Site, new_worker) -> None:  # type: ignore[no-untyped-def]
+async def test_another_worker_shows_what_was_kept_aside(
+    worker: GitWorkspaces, site: Site, new_worker: NewWorker
+) -> None:
     workspace = await worker.open(delivery("j1"), site.project)
     (workspace.room.tree / "index.html").write_text("half\n")
     aside = await worker.keep_aside(workspace, signed())

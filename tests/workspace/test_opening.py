@@ -8,7 +8,6 @@ import pytest
 from tests.conformance.world import ManualClock
 from tests.workspace.conftest import NewWorker
 from tests.workspace.site import EDIT, MAYA, PAGE, SCOTT, Site, delivery, edit, files_in, git, signed
-from webordinary.adapters.git import process
 from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BackendUnavailable, BadInput, NotFound
 from webordinary.core.lane import Lane
@@ -123,9 +122,7 @@ async def test_what_developers_did_is_merged_in(worker: GitWorkspaces, site: Sit
         git(site.repository, "merge-base", "--is-ancestor", ancestor, EDIT)
 
 
-async def test_an_edit_line_that_is_behind_follows_without_a_merge(
-    worker: GitWorkspaces, site: Site
-) -> None:
+async def test_an_edit_line_that_is_behind_follows_without_a_merge(worker: GitWorkspaces, site: Site) -> None:
     workspace, pushed = await edit(worker, site, delivery("j1"), index_html="new\n")
     await worker.land(workspace, pushed)
     site.pull()
@@ -133,7 +130,9 @@ async def test_an_edit_line_that_is_behind_follows_without_a_merge(
     assert (await worker.open(delivery("j2"), site.project)).base == main
 
 
-async def test_a_redelivered_job_finds_its_commit(worker: GitWorkspaces, site: Site, new_worker: NewWorker) -> None:
+async def test_a_redelivered_job_finds_its_commit(
+    worker: GitWorkspaces, site: Site, new_worker: NewWorker
+) -> None:
     """The worker died after the push: its successor must not let the agent work twice."""
     workspace = await worker.open(delivery("j1"), site.project)
     (workspace.room.tree / "index.html").write_text("done\n")
@@ -178,6 +177,28 @@ async def test_no_secret_of_an_address_is_told(worker: GitWorkspaces) -> None:
     assert not [path for path in worker._root.rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes()]
 
 
+async def test_only_what_uses_the_network_gets_its_environment(
+    site: Site, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    """Keys and helpers are for the way to the repository; git on a tree never sees them."""
+    config, trace = tmp_path / "config", tmp_path / "trace"
+    config.write_text(f'[url "{tmp_path}/"]\n\tinsteadOf = https://sites.invalid/\n')
+    worker = new_worker(network={"GIT_CONFIG_GLOBAL": str(config), "GIT_TRACE": str(trace)})
+    project = Project("amelia", repository="https://sites.invalid/amelia.git")
+    workspace = await worker.open(delivery("j1"), project)
+    (workspace.room.tree / "index.html").write_text("new\n")
+    commit = await worker.commit(workspace, signed())
+    assert isinstance(commit, str)
+    assert await worker.push(workspace, commit) == commit == site.tip(EDIT)
+    seen = {
+        line.split("built-in: git ")[1].split()[0]
+        for line in trace.read_text().splitlines()
+        if "built-in" in line
+    }
+    assert {"fetch", "push"} <= seen
+    assert not seen & {"add", "read-tree", "clean", "write-tree", "merge-tree", "log"}
+
+
 async def test_a_damaged_mirror_is_made_anew(worker: GitWorkspaces, site: Site) -> None:
     """It is only a copy: a power cut must not stop a site for good."""
     await edit(worker, site, delivery("j1"), index_html="new\n")
@@ -216,7 +237,7 @@ async def test_a_cancelled_call_leaves_no_process_and_the_next_one_works(
         children.append(child)
         return child
 
-    monkeypatch.setattr(process.asyncio, "create_subprocess_exec", noted)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
     for steps in range(1, 120, 7):
         task = asyncio.ensure_future(worker.open(delivery(f"c{steps}"), site.project))
         for _ in range(steps):
@@ -240,7 +261,7 @@ async def test_a_warm_open_takes_few_git_processes(
         commands.append(next(word for word in command[1:] if word != "-c" and "=" not in word))
         return await start(*command, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(process.asyncio, "create_subprocess_exec", noted)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
     await worker.open(delivery("j2"), site.project)
     assert commands == ["fetch", "for-each-ref", "log", "merge-base", "read-tree", "clean"]
 

@@ -31,7 +31,7 @@ from webordinary.adapters.folder_places import (
 from webordinary.core.claim import Claim
 from webordinary.core.errors import BadInput, ClaimLost
 from webordinary.core.release import Place, Release, ReleasedFile
-from webordinary.publish.files import open_plain_file
+from webordinary.publish.files import changed_since, open_plain_file
 
 KEEP_RELEASES = 5
 READER_SECONDS = 60.0  # a request that chose a release is answered by then
@@ -257,23 +257,16 @@ def _copy(source: Path, target: Path, file: ReleasedFile) -> None:
     try:
         handle = open_plain_file(source)
     except OSError as error:
-        raise _changed(file) from error
+        raise changed_since(file.path) from error
     with os.fdopen(handle, "rb") as given, target.open("xb") as taken:
         while size <= file.size and (chunk := given.read(_CHUNK_BYTES)):
             digest.update(chunk)
             size += len(chunk)
             taken.write(chunk)
         if digest.hexdigest() != file.sha256:
-            raise _changed(file)
+            raise changed_since(file.path)
         taken.flush()
         os.fsync(taken.fileno())
-
-
-def _changed(file: ReleasedFile) -> BadInput:
-    return BadInput(
-        f"{file.path} was changed after it was checked, so nothing was published; "
-        "what was there before is still there. Sending the request again builds the site anew"
-    )
 
 
 def _check_paths(release: Release) -> None:

@@ -5,13 +5,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.cli.arguments import add_common
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
-from webordinary.cli.words import BOLD, FAINT, ago, indented, one_line, painted, print_json, state_colour
+from webordinary.cli.words import (
+    BOLD,
+    FAINT,
+    ago,
+    clean,
+    indented,
+    one_line,
+    painted,
+    print_json,
+    state_colour,
+)
 from webordinary.core.job import ENDED, JobId
 from webordinary.core.views import JobView, LaneEvent
 from webordinary.core.waiting import Reason, counted
+from webordinary.core.work import KeptEvent
+from webordinary.wiring.folders import blobs_folder
 
 EVENTS_MAX = 500
 
@@ -19,6 +32,7 @@ EVENTS_MAX = 500
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("job", metavar="JOB", help="its id; a unique beginning is enough")
+    parser.add_argument("--diff", action="store_true", help="show what it changed, as a patch")
     add_common(parser)
 
 
@@ -32,12 +46,31 @@ async def show(args: argparse.Namespace, desk: Desk) -> int:
     ledger = desk.backend.ledger
     job = await ledger.job(JobId(args.job))
     events = _about(job, await ledger.history(job.lane, limit=EVENTS_MAX))
+    said = await desk.backend.journal.events(job.id, limit=EVENTS_MAX)
     reason = await desk.reason(job) if job.state not in ENDED else None
+    patch = await _patch(job, desk) if args.diff else ""
     if args.json:
-        print_json({"job": job, "history": events, "why": reason})
-    else:
-        print(in_words(job, events, reason, desk.clock.now()))
+        print_json({"job": job, "history": events, "events": said, "why": reason, "diff": patch})
+        return Exit.OK
+    print(in_words(job, events, reason, desk.clock.now()))
+    if said:
+        print("\n".join(["", painted("agent", BOLD), *_said(job, said)]))
+    if args.diff:
+        print(f"\n{painted('diff', BOLD)}\n{clean(patch) or '  nothing changed'}")
     return Exit.OK
+
+
+async def _patch(job: JobView, desk: Desk) -> str:
+    key = job.facts.get("patch", "")
+    if not key:
+        return ""
+    content = await FolderBlobs(blobs_folder(desk.settings.home)).get(key)
+    return content.decode(errors="replace")
+
+
+def _said(job: JobView, said: Sequence[KeptEvent]) -> list[str]:
+    first = job.submitted_at
+    return [f"  {one.at - first:+9.2f} s  {one.kind.value:<8} {one_line(one.text, 160)}" for one in said]
 
 
 def _about(job: JobView, events: Sequence[LaneEvent]) -> list[LaneEvent]:
@@ -65,6 +98,10 @@ def in_words(job: JobView, events: Sequence[LaneEvent], reason: Reason | None, n
     lines += ["", painted("timeline", BOLD), *_timeline(job, events, now)]
     if job.note:
         lines += ["", painted("note", BOLD), indented(job.note, 2)]
+    if job.facts.get("changes"):
+        lines += ["", painted("changes", BOLD), indented(job.facts["changes"], 2)]
+    if job.facts.get("preview"):
+        lines += ["", f"{painted('preview', BOLD)}  {one_line(job.facts['preview'])}"]
     return "\n".join(lines)
 
 

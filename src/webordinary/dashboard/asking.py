@@ -138,7 +138,9 @@ async def body_of(request: Request, *names: str) -> Mapping[str, str]:
         raise BadInput("the body is a JSON object of texts")
     unknown = sorted(set(given) - set(names))
     if unknown:
-        raise BadInput(f"{unknown[0]!r} means nothing here; what can be given: {', '.join(names) or 'nothing'}")
+        raise BadInput(
+            f"{unknown[0]!r} means nothing here; what can be given: {', '.join(names) or 'nothing'}"
+        )
     return given
 
 

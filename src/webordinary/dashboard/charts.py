@@ -131,9 +131,7 @@ def _times(
         )
         for number, sample in enumerate(samples)
     ]
-    labels = [
-        Label(LEFT - 6, y(decade), _decade(decade)) for decade in DECADES if low <= decade <= high
-    ]
+    labels = [Label(LEFT - 6, y(decade), _decade(decade)) for decade in DECADES if low <= decade <= high]
     ends = _ends(samples[0].at, now)
     return Chart(name, title, told, empty, [*labels, *ends], dots, legend=sorted({dot.kind for dot in dots}))
 
@@ -154,7 +152,10 @@ def _ends(first: float, now: float) -> list[Label]:
 
 
 def _depth(metrics: Metrics) -> Chart:
-    title, empty = "Open jobs", "How many jobs wait or run. It rises when mail comes faster than it is worked off."
+    title, empty = (
+        "Open jobs",
+        "How many jobs wait or run. It rises when mail comes faster than it is worked off.",
+    )
     steps = metrics.depth
     if not steps:
         return Chart("depth", title, "nothing measured yet", empty)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from webordinary.core.errors import BadInput
 from webordinary.core.job import Intent, JobId
 from webordinary.dashboard import deeds
 from webordinary.dashboard.asking import Asked, lane_of, text_of
-from webordinary.dashboard.front import SEE_OTHER, Front, text
-from webordinary.dashboard.guard import SignInNeeded, check_origin
+from webordinary.dashboard.front import Front, text
+from webordinary.dashboard.guard import check_origin
 from webordinary.dashboard.looks import lane_path
 
 ASKABLE = frozenset({Intent.UNDO, Intent.REDO, Intent.PUBLISH})
@@ -78,10 +78,8 @@ class DeedPages:
     async def sign_in(self, request: Request) -> Response:
         check_origin(request)
         form = await request.form(max_files=0, max_fields=5)
-        if not self._front.keeper.is_token(text(form, "token").strip()):
-            raise SignInNeeded("This is not the token that `webordinary up` printed.")
-        return self._front.keeper.sign_in(RedirectResponse("/?told=signed-in", SEE_OTHER))
+        return self._front.signed_in(text(form, "token").strip())
 
     async def sign_out(self, request: Request) -> Response:
         await self._front.form(request)
-        return self._front.keeper.sign_out(RedirectResponse("/?told=signed-out", SEE_OTHER))
+        return self._front.keeper.sign_out(self._front.back("/", "signed-out"))

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.job import JobState
-from webordinary.dashboard.guard import CSRF_FIELD, STRANGERS_POLICY, Keeper
+from webordinary.dashboard.guard import CSRF_FIELD, STRANGERS_POLICY, Keeper, SignInNeeded
 from webordinary.dashboard.looks import environment
 from webordinary.dashboard.parts import Parts
 
@@ -74,6 +74,12 @@ class Front:
         self.keeper.admit(request, text(form, CSRF_FIELD))
         return form
 
+    def signed_in(self, token: str) -> Response:
+        """Have the browser of whoever shows the token remember it."""
+        if not self.keeper.is_token(token):
+            raise SignInNeeded("This is not the token that `webordinary up` printed.")
+        return self.keeper.sign_in(self.back("/", "signed-in"))
+
     def back(self, path: str, told: str) -> Response:
         """Go to a page that tells what was done."""
         assert told in TOLD
@@ -88,9 +94,7 @@ def text(form: FormData, name: str) -> str:
 
 def as_text(content: bytes) -> Response:
     """Show bytes of strangers as they are: nothing in them is ever run here."""
-    return Response(
-        content, media_type="text/plain", headers={"content-security-policy": STRANGERS_POLICY}
-    )
+    return Response(content, media_type="text/plain", headers={"content-security-policy": STRANGERS_POLICY})
 
 
 def as_file(content: bytes, name: str, kind: str = "application/octet-stream") -> Response:
@@ -121,4 +125,6 @@ def readable(content: bytes) -> str:
     """The beginning of raw bytes as text, for a page."""
     cut = content[:RAW_BYTES_SHOWN]
     words = cut.decode("utf-8", "replace").replace("\r\n", "\n")
-    return words if len(content) <= RAW_BYTES_SHOWN else f"{words}\n… and {len(content) - len(cut):,} bytes more"
+    return (
+        words if len(content) <= RAW_BYTES_SHOWN else f"{words}\n… and {len(content) - len(cut):,} bytes more"
+    )

@@ -193,9 +193,7 @@ async def mails_page(
     return page_of(mails, limit, [mail.id for mail in mails])
 
 
-async def letters_page(
-    parts: Parts, *, limit: int, **which: object
-) -> Page[tuple[Letter, str]]:
+async def letters_page(parts: Parts, *, limit: int, **which: object) -> Page[tuple[Letter, str]]:
     """List letters, newest first, each with how it stands."""
     letters = await parts.backend.outbox.letters(limit=limit + 1, **which)  # type: ignore[arg-type] # passed on
     return page_of(letters, limit, [letter_cursor(letter.about, letter.kind) for letter, _ in letters])

@@ -141,7 +141,9 @@ def _holds(lane: LaneView, events: Sequence[LaneEvent], now: float) -> list[_Hol
     holds: list[_Hold] = []
     begun: LaneEvent | None = None
     for event in events:
-        if begun is not None and (event.what in TAKES or (event.what in GIVES and event.fence == begun.fence)):
+        if begun is not None and (
+            event.what in TAKES or (event.what in GIVES and event.fence == begun.fence)
+        ):
             ended = "taken over" if event.what in TAKES else event.what.value
             holds.append(_Hold(begun.worker or "", begun.at, event.at, begun.fence, ended))
             begun = None
@@ -222,4 +224,3 @@ def _told(lane: LaneView, holds: Sequence[_Hold], jobs: Sequence[JobView], now: 
 def kind_of(what: Happening) -> str:
     """The class by which a happening is coloured."""
     return _KINDS[what]
-

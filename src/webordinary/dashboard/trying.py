@@ -58,7 +58,9 @@ class TryPages:
             raise NotAllowed("this dashboard has no way to send mail; nothing was sent")
         sender = await self._sender(text(form, "sender"))
         key = self._parts.clock.unique()
-        raw = await composed(form, sender, self._parts.mail_address, message_id_of(key, self._parts.mail_address))
+        raw = await composed(
+            form, sender, self._parts.mail_address, message_id_of(key, self._parts.mail_address)
+        )
         await self._parts.send(sender, raw)
         return RedirectResponse(f"/try/{key}", SEE_OTHER)
 
@@ -158,6 +160,8 @@ def _after(begun: list[Step]) -> list[Step]:
 
 def _claimed(case: JobCase) -> Step:
     job = case.job
+    if job.worker is None and job.state in ENDED:
+        return Step(job.state.value.capitalize(), "failed", job.note)
     if job.worker is None:
         return Step("Lane claimed", "now", case.why.text if case.why else "It waits for a worker.")
     return Step("Lane claimed", "done", f"{job.worker} holds {job.lane} (fence {job.fence}).")

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from webordinary.core.errors import BadInput
+
 # O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -36,3 +38,11 @@ def open_plain_file(name: str | Path, within: int | None = None) -> int:
         os.close(handle)
         raise OSError(f"{name} is not a plain file")
     return handle
+
+
+def changed_since(path: str) -> BadInput:
+    """What to say of a file whose bytes are not those that passed the gate."""
+    return BadInput(
+        f"{path} was changed after it was checked, so nothing was published; "
+        "what was there before is still there. Sending the request again builds the site anew"
+    )

@@ -95,7 +95,7 @@ def manifest(
     walk = _Walk(limits or GateLimits())
     try:
         top = open_folder_beneath(inside, folder) if inside else open_folder(folder)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: it is not even below that folder
         return Refused((Refusal(folder.name, "the folder to publish is not there, or it is a link"),))
     with contextlib.suppress(_Enough):
         try:

@@ -8,10 +8,12 @@ import signal
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 BLOCK_BYTES = 512  # what st_blocks counts in, whatever the file system
+MEMBERS_MAX = 10_000  # looked at in one go
 AFTER_NAME_THREADS, AFTER_NAME_STARTED, AFTER_NAME_PAGES = 17, 19, 21  # fields of /proc/PID/stat
 
 
@@ -24,27 +26,40 @@ class Weight:
 
 
 class Family:
-    """The offspring of one process of ours, and never that of another that was given its number later."""
+    """The offspring of one process of ours, and never that of another that was given its number later.
+
+    Offspring with a pid namespace of its own is found through that namespace's own /proc: going from parents
+    to children takes the kernel so long in a fork bomb that the machine is out of numbers before it is over.
+    """
 
     def __init__(self, pid: int) -> None:
         """Take the process by its number while it is surely there."""
-        self._pid, self._started = pid, _stat(pid)[AFTER_NAME_STARTED:][:1]
+        self._pid, self._started = pid, _stat(Path(f"/proc/{pid}"))[AFTER_NAME_STARTED:][:1]
+        self._first: tuple[int, int] | None = (
+            None  # of the namespace: its process, as we see it, and its number
+        )
 
-    def offspring(self, at_most: int = 100_000) -> Iterator[int]:
-        """Go from parents to children. In a fork storm, some are missed; the next look finds them."""
-        if not self._started or _stat(self._pid)[AFTER_NAME_STARTED:][:1] != self._started:
+    def members(self, at_most: int = MEMBERS_MAX) -> Iterator[Path]:
+        """Give the /proc folder of each. In a fork storm some are missed; the next look finds them."""
+        namespace = self._namespace()
+        if namespace is None:
+            yield from (Path(f"/proc/{pid}") for pid in self._offspring(at_most))
             return
-        generation = [self._pid]
-        while generation and at_most > 0:
-            generation = [child for parent in generation for child in _children(parent)][:at_most]
-            at_most -= len(generation)
-            yield from generation
+        with contextlib.suppress(OSError), os.scandir(namespace) as entries:
+            yield from islice((Path(entry.path) for entry in entries if entry.name.isdigit()), at_most)
 
-    def signal(self, number: signal.Signals) -> None:
-        """Signal all offspring, elders first: the eldest takes a whole pid namespace with it."""
-        for pid in self.offspring():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
+    def ask_to_end(self) -> None:
+        """Ask every member to end."""
+        for pid in self._offspring(MEMBERS_MAX):
+            _send(pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill all members: the first process of a namespace takes all others with it."""
+        if self._first is not None and _namespace_of(self._first[0]) == self._first[1]:
+            _send(self._first[0], signal.SIGKILL)
+            return
+        for pid in self._offspring(MEMBERS_MAX):
+            _send(pid, signal.SIGKILL)
 
     def weigh(self, processes_max: int) -> Weight:
         """Count processes (no further than needed) with their threads, and their memory.
@@ -52,32 +67,61 @@ class Family:
         Memory that they share is counted for each of them.
         """
         processes = pages = 0
-        for pid in self.offspring(processes_max + 1):
-            if fields := _stat(pid):
+        for member in self.members(processes_max + 1):
+            if fields := _stat(member):
                 processes += int(fields[AFTER_NAME_THREADS])
                 pages += int(fields[AFTER_NAME_PAGES])
         return Weight(processes, pages * PAGE_BYTES)
 
-    def weigh_precisely(self, memory_enough: int) -> int:
+    def weigh_precisely(self) -> int:
         """The memory with what is shared divided among those who share it. Slower."""
-        total = 0
-        for pid in self.offspring():
-            total += _proportional_bytes(pid)
-            if total > memory_enough:
-                break
-        return total
+        return sum(map(_proportional_bytes, self.members()))
 
     def hidden_bytes(self) -> int:
         """The space of open files that have no name any more, on disk or in memory."""
         files = {}
-        for pid in self.offspring():
-            with contextlib.suppress(OSError):
-                for entry in os.scandir(f"/proc/{pid}/fd"):
+        for member in self.members():
+            with contextlib.suppress(OSError), os.scandir(member / "fd") as entries:
+                for entry in entries:
                     with contextlib.suppress(OSError):
                         about = entry.stat()
                         if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
                             files[about.st_dev, about.st_ino] = about.st_blocks * BLOCK_BYTES
         return sum(files.values())
+
+    def _namespace(self) -> Path | None:
+        """The /proc of the family's own pid namespace, as soon as it has one and /proc is that one's."""
+        if self._first is None:
+            for child in self._offspring(1):
+                number = _namespace_of(child)
+                if number not in {None, _namespace_of(os.getpid())}:
+                    self._first = child, number or 0
+        if self._first is None:
+            return None
+        inner = Path(f"/proc/{self._first[0]}/root/proc")
+        return inner if _namespace_of(1, inner) == self._first[1] else None
+
+    def _offspring(self, at_most: int) -> Iterator[int]:
+        """Go from parents to children, elders first."""
+        if not self._started or _stat(Path(f"/proc/{self._pid}"))[AFTER_NAME_STARTED:][:1] != self._started:
+            return
+        generation = [self._pid]
+        while generation and at_most > 0:
+            generation = [child for parent in generation for child in _children(parent)][:at_most]
+            at_most -= len(generation)
+            yield from generation
+
+
+def _namespace_of(pid: int, proc: Path = Path("/proc")) -> int | None:
+    try:
+        return (proc / str(pid) / "ns" / "pid").stat().st_ino
+    except OSError:
+        return None
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def _children(pid: int) -> list[int]:
@@ -90,18 +134,18 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _stat(pid: int) -> list[bytes]:
+def _stat(member: Path) -> list[bytes]:
     """The fields after the name, which may hold anything; none if the process is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return (member / "stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return []
 
 
-def _proportional_bytes(pid: int) -> int:
+def _proportional_bytes(member: Path) -> int:
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_bytes().splitlines():
+        for line in (member / "smaps_rollup").read_bytes().splitlines():
             if line.startswith(b"Pss:"):
                 return int(line.split()[1]) * 1024
-    fields = _stat(pid)
+    fields = _stat(member)
     return int(fields[AFTER_NAME_PAGES]) * PAGE_BYTES if fields else 0

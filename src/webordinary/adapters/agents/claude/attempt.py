@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,9 @@ KILL_AGAIN_SECONDS = 0.02  # a process that is just starting may not have had it
 WRITTEN_SECONDS = 0.5  # for the transcript to be on the disk; it is there before the result, as far as seen
 LOOK_AGAIN_SECONDS = 0.01
 TROUBLE_CHARACTERS = 500
+
+# It logs every program that we killed as a fatal error. What is one, we tell ourselves.
+logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)
 
 
 @dataclass(slots=True)
@@ -72,30 +76,34 @@ class Attempt:
         heard = Heard()
         client = ClaudeSDKClient(self._launch.sdk_options(resume, heard.take_error))
         connecting = asyncio.ensure_future(client.connect())
+        starting = asyncio.ensure_future(self._launch.started(connecting))
+        cancelled = await _wait_out(starting)
+        if (leader := starting.result()) is None:
+            heard.trouble = heard.trouble or str(connecting.exception())
+            _go_on(cancelled)
+            return heard
+        folders = (self._launch.room.tree, self._launch.room.home)
+        with Watchdog(leader, self._launch.allowance, folders) as self._watchdog:
+            try:
+                _go_on(cancelled)
+                await self._converse(client, connecting, prompt, heard)
+            finally:
+                self._client = None
+                heard.verdict = self._watchdog.verdict
+                ending = asyncio.ensure_future(_kill_and_close(client, connecting, self._watchdog))
+                _go_on(await _wait_out(ending))
+                ending.result()
+        return heard
+
+    async def _converse(
+        self, client: ClaudeSDKClient, connecting: asyncio.Future[None], prompt: str, heard: Heard
+    ) -> None:
         try:
-            starting = asyncio.ensure_future(self._launch.started(connecting))
-            cancelled = await _wait_out(starting)
-            if (leader := starting.result()) is None:
-                await connecting
-                return heard
-            folders = (self._launch.room.tree, self._launch.room.home)
-            with Watchdog(leader, self._launch.allowance, folders) as self._watchdog:
-                try:
-                    if cancelled is not None:
-                        raise cancelled
-                    await connecting
-                    self._client = client
-                    await client.query(prompt)
-                    await self._listen(client, heard)
-                    await self._until_written(heard)
-                finally:
-                    self._client = None
-                    heard.verdict = self._watchdog.verdict
-                    ending = asyncio.ensure_future(_kill_and_close(client, connecting, self._watchdog))
-                    cancelled = await _wait_out(ending)
-                    ending.result()
-                if cancelled is not None:
-                    raise cancelled
+            await asyncio.shield(connecting)
+            self._client = client
+            await client.query(prompt)
+            await self._listen(client, heard)
+            await self._until_written(heard)
         except ClaudeSDKError as error:
             heard.trouble = heard.trouble or str(error)
         except Exception as error:
@@ -103,7 +111,6 @@ class Attempt:
             if type(error) is not Exception:
                 raise
             heard.trouble = heard.trouble or str(error)
-        return heard
 
     async def ask_to_stop(self) -> None:
         """Ask the program to stop; it answers with a result."""
@@ -152,7 +159,7 @@ async def _kill_and_close(
 
 
 async def _close(client: ClaudeSDKClient, connecting: asyncio.Future[None]) -> None:
-    connecting.cancel()
+    """A start that is under way fails by itself when the program is gone; to cancel it takes longer."""
     await asyncio.gather(connecting, return_exceptions=True)
     await client.disconnect()
 
@@ -166,3 +173,8 @@ async def _wait_out(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
         except asyncio.CancelledError as error:
             cancelled = error
     return cancelled
+
+
+def _go_on(cancelled: asyncio.CancelledError | None) -> None:
+    if cancelled is not None:
+        raise cancelled

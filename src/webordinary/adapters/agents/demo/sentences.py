@@ -16,7 +16,7 @@ QUOTED = "\x02(?:\\d+)\x03"  # stands for something quoted
 
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _TAKE_TIME = re.compile(
-    r"^[ \t]*take your time:?[ \t]*(\d{1,4})[ \t]*s(?:ec(?:ond)?s?)?[ \t]*\.?[ \t]*$", re.I | re.M
+    r"^[ \t]*take your time:?[ \t]*(\d{1,4})[ \t]*s(?:ec(?:ond)?s?)?[ \t]*\.?[ \t]*$", re.IGNORECASE | re.MULTILINE
 )
 # Where a quotation ends, in contrast to an apostrophe: nothing follows, or a word that leads on does.
 _ENDS = (
@@ -40,7 +40,7 @@ _REQUEST_START = (
 )
 _STARTS = re.compile(_REQUEST_START, re.IGNORECASE)
 _CUT = re.compile(
-    rf"(?<=[.!?;])\s+(?={_REQUEST_START})|(?<=\x03),?\s+and\s+(?=(?:{_POLITE_START})*(?:{VERBS})\b)|\n", re.I
+    rf"(?<=[.!?;])\s+(?={_REQUEST_START})|(?<=\x03),?\s+and\s+(?=(?:{_POLITE_START})*(?:{VERBS})\b)|\n", re.IGNORECASE
 )
 _NOISE = re.compile(
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day))(?: [\w'\u2019 -]{1,40})?[,!.]*|"

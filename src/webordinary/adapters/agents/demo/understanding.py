@@ -97,7 +97,7 @@ def _picture(sentence: Sentence, found: Found) -> ReplacePicture:
 def _which(sentence: Sentence, words: str) -> str:
     """What a person says about a picture, without the words that say it is one."""
     bare = re.sub(
-        rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", " ", words, flags=re.I
+        rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", " ", words, flags=re.IGNORECASE
     )
     quoted = re.search(QUOTED, words)
     return sentence.said(quoted[0] if quoted else bare)

@@ -1,0 +1,67 @@
+"""The client of the object store: the calls we make of it, and what it says in our words."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Protocol, cast
+
+from aiobotocore.config import AioConfig
+from aiobotocore.session import get_session
+from botocore.exceptions import BotoCoreError, ClientError
+
+from webordinary.core.errors import BackendUnavailable, NotFound
+
+AT_ONCE = 8  # calls of one publication
+_CONNECT_SECONDS, _READ_SECONDS = 5, 60
+_MISSING = {"NoSuchKey", "404"}
+# 409: the store was changing the object at that very moment; for us the same as having come too late.
+_CONFLICTS = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+
+
+class S3Client(Protocol):
+    """What we use of aiobotocore's client. All arguments are by name, as the store's reference has them."""
+
+    async def get_object(self, **wanted: object) -> Mapping[str, Any]: ...
+    async def put_object(self, **wanted: object) -> Mapping[str, Any]: ...
+    async def copy_object(self, **wanted: object) -> Mapping[str, Any]: ...
+    async def delete_objects(self, **wanted: object) -> Mapping[str, Any]: ...
+    async def list_objects_v2(self, **wanted: object) -> Mapping[str, Any]: ...
+
+
+class Conflict(Exception):
+    """The object is not as the condition of the call wants it."""
+
+
+@contextlib.asynccontextmanager
+async def s3_client(*, region: str, endpoint: str | None = None) -> AsyncIterator[S3Client]:
+    """Open a client; credentials come from the environment or the machine's role, as usual in that cloud."""
+    config = AioConfig(
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        max_pool_connections=2 * AT_ONCE,
+        retries={"mode": "standard", "max_attempts": 4},
+        s3={"addressing_style": "path"},  # a bucket with dots in its name has no certificate as a host
+    )
+    async with get_session().create_client(
+        "s3", region_name=region, endpoint_url=endpoint, config=config
+    ) as client:
+        yield cast("S3Client", client)
+
+
+@contextlib.contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Turn what the store says into our own errors."""
+    try:
+        yield
+    except ClientError as error:
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        if code in _CONFLICTS:
+            raise Conflict(doing) from error
+        if code in _MISSING:
+            raise NotFound(f"{doing}: it is not there") from error
+        raise BackendUnavailable(f"the object store refused {doing}: {code}") from error
+    except BotoCoreError as error:
+        raise BackendUnavailable(
+            f"the object store did not answer to {doing}: {type(error).__name__}"
+        ) from error

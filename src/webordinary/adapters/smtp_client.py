@@ -1,0 +1,30 @@
+"""Handing a mail to our own front door, as any mail program would."""
+
+from __future__ import annotations
+
+import aiosmtplib
+
+from webordinary.core.errors import BackendUnavailable, BadInput
+
+SECONDS = 30.0
+
+
+async def hand_in(host: str, port: int, *, sender: str, recipient: str, mail: bytes) -> None:
+    """Send a mail in over SMTP; a refusal is told in the server's words."""
+    try:
+        await aiosmtplib.send(
+            mail,
+            sender=sender,
+            recipients=[recipient],
+            hostname=host,
+            port=port,
+            timeout=SECONDS,
+            start_tls=False,
+        )
+    except aiosmtplib.SMTPResponseException as error:
+        raise BadInput(f"the mail was refused: {error.code} {error.message}") from error
+    except aiosmtplib.SMTPRecipientsRefused as error:
+        first = error.recipients[0]
+        raise BadInput(f"the mail was refused: {first.code} {first.message}") from error
+    except (OSError, aiosmtplib.SMTPException) as error:
+        raise BackendUnavailable(f"the mail could not be sent to {host}:{port}: {error}") from error

@@ -1,0 +1,141 @@
+"""Changing a lane: read it, let the rules work on it, and write it back if nobody was quicker; else again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from webordinary.backends.aws.changes import Changes, changes_of
+from webordinary.backends.aws.dynamo import Dynamo, Key
+from webordinary.backends.aws.errors import ChangedMeanwhile
+from webordinary.backends.aws.hints import Hints
+from webordinary.backends.aws.model import Model
+from webordinary.backends.aws.rows import JOB, job_key, lane_key
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.backends.aws.texts import instructions
+from webordinary.backends.aws.values import Item
+from webordinary.core.errors import BackendUnavailable
+from webordinary.core.job import JobId
+from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
+from webordinary.core.mail import LetterKind
+from webordinary.ports.clock import Clock
+
+T = TypeVar("T")
+Verb = Callable[[Model], Awaitable[T]]
+
+ATTEMPTS = 60  # of those who change one lane at the same moment one always gets through
+PAUSE_SECONDS, PAUSE_MOST_SECONDS = 0.005, 0.25
+
+
+def no_jobs(_lane: Item) -> Sequence[str]:
+    """Read none of a lane's jobs."""
+    return ()
+
+
+def head_only(lane: Item) -> Sequence[str]:
+    """Read the job that a lane is at."""
+    return lane["open"][:1]  # type: ignore[no-any-return]
+
+
+def head_and_next(lane: Item) -> Sequence[str]:
+    """Read the job that a lane is at, and the one after it."""
+    return lane["open"][:2]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a verb has to see."""
+
+    lanes: Sequence[Lane]
+    jobs_of: Callable[[Item], Sequence[str]] = no_jobs
+    jobs: Sequence[JobId] = ()
+    also: Mapping[str, Sequence[Key]] = field(default_factory=dict)
+
+
+class Lanes:
+    """Lanes in tables. A lane changes as a whole, and only from the very state that was read."""
+
+    def __init__(
+        self, dynamo: Dynamo, settings: AwsSettings, limits: Limits, clock: Clock, hints: Hints
+    ) -> None:
+        """Change the lanes of an account."""
+        self.dynamo, self.settings, self.limits, self.clock = dynamo, settings, limits, clock
+        self._hints = hints
+        self._locks: dict[Lane, asyncio.Lock] = {}
+
+    async def change(self, reading: Reading, verb: Verb[T]) -> T:
+        """Carry out a verb. What it raises leaves no trace; what it says is true when this comes back."""
+        async with self._one_at_a_time(reading.lanes):
+            answered: tuple[str, T] | None = None
+            owed_before: set[tuple[str, LetterKind]] = set()
+            for attempt in range(ATTEMPTS):
+                model = await self.read(reading)
+                if answered is not None and self._was_written(model, answered[0]):
+                    return answered[1]  # the answer was lost on its way, the write was not
+                model.letters_known |= owed_before
+                answer, token = await verb(model), self.clock.unique()
+                made = changes_of(model, list(model.lanes), self.settings, self.clock, token)
+                try:
+                    await self.write(model, made, token)
+                    return answer
+                except ChangedMeanwhile as refused:
+                    answered = token, answer
+                    owed_before |= {made.letters[place] for place in refused.failed if place in made.letters}
+                await self.pause(attempt)
+        names = ", ".join(str(lane) for lane in reading.lanes)
+        raise BackendUnavailable(
+            f"others kept changing {names}; nothing was stored, the call may be repeated"
+        )
+
+    async def read(self, reading: Reading) -> Model:
+        """Read lanes first and their jobs then: a job is never older than its lane."""
+        lanes, jobs = self.settings.lanes, self.settings.jobs
+        wanted: dict[str, list[Key]] = {lanes: [lane_key(lane) for lane in reading.lanes], jobs: []}
+        wanted[jobs] += [job_key(job) for job in reading.jobs]
+        for table, keys in reading.also.items():
+            wanted.setdefault(table, []).extend(keys)
+        found = await self.dynamo.get_many(wanted)
+        rows = [item for item in found[jobs] if item["part"] == JOB]
+        read = {item["jobId"] for item in rows} | set(reading.jobs)
+        further = [job for lane in found[lanes] for job in reading.jobs_of(lane) if job not in read]
+        if further:
+            rows += (await self.dynamo.get_many({jobs: [job_key(job) for job in further]}))[jobs]
+        keys_read = {lane.key for lane in reading.lanes}
+        rows = [item for item in rows if item["lane"] in keys_read]
+        model = Model(self.limits, self.clock, self.settings.skew_seconds)
+        model.fill(found[lanes], rows, await instructions(self.dynamo, jobs, rows))
+        model.found = found
+        return model
+
+    async def write(self, model: Model, made: Changes, token: str) -> None:
+        """Write what a verb changed, all or nothing; then tell those who wait for it."""
+        if made.writes:
+            await self.dynamo.transact(made.writes, token)
+        await self._hints.told(model, made)
+
+    async def pause(self, attempt: int) -> None:
+        """Step aside for a moment, longer and longer."""
+        most = min(PAUSE_SECONDS * 2**attempt, PAUSE_MOST_SECONDS)
+        await self.clock.sleep(most * (0.5 + self.clock.chance()))
+
+    @staticmethod
+    def _was_written(model: Model, token: str) -> bool:
+        return any(item.get("writeId") == token for item in model.lanes_read.values())
+
+    @asynccontextmanager
+    async def _one_at_a_time(self, lanes: Sequence[Lane]) -> AsyncIterator[None]:
+        """Calls of this process wait for each other here, instead of failing each other there."""
+        async with AsyncExitStack() as stack:
+            for lane in sorted(set(lanes)):
+                lock = self._locks.setdefault(lane, asyncio.Lock())
+                await stack.enter_async_context(lock)
+                stack.callback(self._forget, lane, lock)
+            yield
+
+    def _forget(self, lane: Lane, lock: asyncio.Lock) -> None:
+        if not lock._waiters and self._locks.get(lane) is lock:  # noqa: SLF001 - nobody else wants it
+            del self._locks[lane]

@@ -1,0 +1,189 @@
+"""Claiming, keeping and letting go of lanes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from webordinary.backends.aws.callbacks import Callbacks
+from webordinary.backends.aws.changes import changes_of
+from webordinary.backends.aws.changing import Lanes, Reading, head_only
+from webordinary.backends.aws.dynamo import Where
+from webordinary.backends.aws.errors import ChangedMeanwhile
+from webordinary.backends.aws.model import Model
+from webordinary.backends.aws.rows import OPEN, lane_key, lane_row
+from webordinary.backends.aws.tables import BUSY_INDEX, OWNER_INDEX, WANTED_INDEX
+from webordinary.backends.aws.values import Item
+from webordinary.backends.aws.workers import Workers
+from webordinary.backends.memory.rows import LaneRow
+from webordinary.backends.polling import Nothing
+from webordinary.core.claim import Claim, Claimed, Interrupt, Presence, Pulse, WorkerId
+from webordinary.core.errors import ClaimLost
+from webordinary.core.lane import Lane
+
+WAITING_LOOKED_AT = 100  # the oldest claim requests; more than any worker has room for
+ROUNDS = 5  # of looking again after somebody else was quicker
+QUICKER_SECONDS = 0.05
+
+
+class Claiming:
+    """The part of the broker that is about who holds which lane."""
+
+    def __init__(self, lanes: Lanes, workers: Workers, callbacks: Callbacks) -> None:
+        """Hold lanes of an account."""
+        self._lanes, self._workers, self._callbacks = lanes, workers, callbacks
+        self._settings, self._clock, self._dynamo = lanes.settings, lanes.clock, lanes.dynamo
+
+    # --- taking -----------------------------------------------------------------------------------
+
+    async def claim(
+        self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
+    ) -> Claimed | Nothing:
+        """See `Broker.claim`. Each lane is taken by itself; an exchange is one step."""
+        for attempt in range(ROUNDS):
+            model = await self._model(worker, idle, only)
+            if model is None:
+                return Nothing()
+            answer = await model.claim(worker, room, idle, only)
+            if isinstance(answer, Nothing):
+                return answer
+            taken = await self._take(model, answer)
+            if taken.claims:
+                return taken
+            await self._lanes.pause(attempt)
+        return Nothing(QUICKER_SECONDS)
+
+    async def _model(self, worker: WorkerId, idle: Sequence[Claim], only: Lane | None) -> Model | None:
+        """Read the lanes that wait, those that may go in exchange, and what fairness looks at."""
+        waiting = [only] if only is not None else await self._waiting()
+        if not waiting:
+            return None
+        model = await self._lanes.read(Reading(list({*waiting, *(claim.lane for claim in idle)})))
+        wanted = [row for row in model.lanes.values() if row.wanted_since is not None]
+        last = {row.last_worker for row in wanted if row.last_worker not in (None, worker)}
+        model.fill_workers(await self._workers.seen([name for name in last if name is not None]))
+        if len(wanted) > 1:
+            await self._add_rivals(model, {row.lane.project for row in wanted})
+        return model
+
+    async def _waiting(self) -> list[Lane]:
+        where = Where(self._settings.lanes, ("wanted", "yes"), WANTED_INDEX)
+        keys = await self._dynamo.query(where, limit=WAITING_LOOKED_AT)
+        return [Lane.from_key(key["projectKey"]) for key in keys]
+
+    async def _add_rivals(self, model: Model, projects: set[str]) -> None:
+        """Read the lanes that these projects have in hand: those with the fewest go first."""
+        owned = await self._dynamo.scan(self._settings.lanes, index=OWNER_INDEX)
+        lanes = [Lane.from_key(key["projectKey"]) for key in owned]
+        rivals = [lane for lane in lanes if lane.project in projects and lane not in model.lanes]
+        if rivals:
+            found = await self._dynamo.get_many({self._settings.lanes: [lane_key(lane) for lane in rivals]})
+            model.fill(found[self._settings.lanes], (), {})
+
+    async def _take(self, model: Model, answer: Claimed) -> Claimed:
+        """Write each claim; what somebody else took first is left out."""
+        if answer.given_up:
+            both = [answer.claims[0].lane, answer.given_up[0].lane]
+            return answer if await self._write(model, both) else Claimed()
+        written = await asyncio.gather(*(self._write(model, [claim.lane]) for claim in answer.claims))
+        return Claimed(tuple(claim for claim, mine in zip(answer.claims, written, strict=True) if mine))
+
+    async def _write(self, model: Model, lanes: list[Lane]) -> bool:
+        token = self._clock.unique()
+        made = changes_of(model, lanes, self._settings, self._clock, token)
+        try:
+            await self._lanes.write(model, made, token)
+        except ChangedMeanwhile:
+            # An answer that was lost on its way is repeated by the client, and finds its own write.
+            found = await self._dynamo.get(self._settings.lanes, lane_key(lanes[0]))
+            return found is not None and found.get("writeId") == token
+        return True
+
+    # --- keeping ----------------------------------------------------------------------------------
+
+    async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
+        """See `Broker.keep`. One call a lane renews its lease and brings what its owner must know."""
+        _, pressure, held, *kept = await asyncio.gather(
+            self._workers.show(presence),
+            self._pressure(),
+            self._held(presence.worker),
+            *(self._renew(claim) for claim in claims),
+        )
+        lost, interrupts = [], []
+        now, with_work = self._clock.now(), 0
+        for claim, item in zip(claims, kept, strict=True):
+            if item is None:
+                lost.append(claim)
+                continue
+            if item.get("interruptedJob") is not None and item["headFence"] == claim.fence:
+                interrupts.append(Interrupt(claim.lane, item["interruptedJob"], item.get("interruptedBy")))
+            held[claim.lane] = lane_row(item, {}, 0.0)
+        for row in held.values():
+            with_work += bool(row.open) and row.worker == presence.worker and row.owned(now)
+        return Pulse(tuple(lost), tuple(interrupts), *pressure, with_work)
+
+    async def _renew(self, claim: Claim) -> Item | None:
+        """Renew a lease, unless it is no longer ours; and tell whoever waits that the job still runs."""
+        try:
+            item = await self._dynamo.update(
+                self._settings.lanes,
+                lane_key(claim.lane),
+                put={"leaseUntil": self._clock.now() + self._lanes.limits.lease_seconds},
+                add={"version": 1},
+                where={"containerId": claim.worker, "fence": claim.fence},
+            )
+        except ChangedMeanwhile:
+            return None
+        if "taskToken" in item and not await self._callbacks.heartbeat(item["taskToken"]):
+            await self._forget_token(claim, item["taskToken"])
+        return item
+
+    async def _forget_token(self, claim: Claim, token: str) -> None:
+        """Nobody waits for the running job any more; it goes on, and its end is told by mail only."""
+
+        async def verb(model: Model) -> None:
+            row = model.lanes.get(claim.lane)
+            if row is not None and row.head is not None and row.held_by(claim):
+                model.dropped_tokens.add(token)
+
+        await self._lanes.change(Reading([claim.lane], head_only), verb)
+
+    async def _held(self, worker: WorkerId) -> dict[Lane, LaneRow]:
+        """All that a worker holds, named in its beat or not."""
+        where = Where(self._settings.lanes, ("containerId", worker), OWNER_INDEX)
+        lanes = [Lane.from_key(key["projectKey"]) for key in await self._dynamo.query(where)]
+        return {} if not lanes else dict((await self._lanes.read(Reading(lanes))).lanes)
+
+    async def _pressure(self) -> tuple[int, float]:
+        waiting = await self._waiting()
+        return (await self._lanes.read(Reading(waiting))).pressure() if waiting else (0, 0.0)
+
+    # --- letting go -------------------------------------------------------------------------------
+
+    async def release(self, claim: Claim) -> None:
+        """See `Broker.release`. The item and its fence stay."""
+        await self._lanes.change(Reading([claim.lane], head_only), lambda model: model.release(claim))
+
+    async def sweep(self) -> int:
+        """See `Broker.sweep`. Looks at lanes with open jobs only, and reads each from its table."""
+        await self._callbacks.give_those_owed()
+        where = Where(self._settings.lanes, ("busy", OPEN), BUSY_INDEX)
+        lanes = [Lane.from_key(key["projectKey"]) for key in await self._dynamo.query(where)]
+        if not lanes:
+            return 0
+        model, now, found = await self._lanes.read(Reading(lanes)), self._clock.now(), 0
+        for lane, row in model.lanes.items():
+            vain = row.wanted_since is not None and (row.owned(now) or not row.open)
+            stranded = row.wanted_since is None and row.open and not row.owned(now)
+            if vain or (stranded and found < self._lanes.limits.sweep_lanes_max):
+                found += await self._lanes.change(Reading([lane]), lambda one: one.sweep())
+        return found
+
+    async def anybody_waiting(self) -> bool:
+        """Whether a lane waits for an owner: a request may have been lost on its way."""
+        return bool(await self._waiting())
+
+
+def lost(claim: Claim) -> ClaimLost:
+    """Say that a claim is void."""
+    return ClaimLost(f"{claim.worker} no longer holds {claim.lane} with fence {claim.fence}")

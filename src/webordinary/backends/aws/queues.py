@@ -1,0 +1,157 @@
+"""Queues: one input queue a lane, and the one queue of claim requests. Created when they are missing."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.errors import NoQueue
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.backends.aws.values import Item
+from webordinary.core.lane import Lane
+from webordinary.ports.clock import Clock
+
+CLAIM_REQUEST, WAKE, JOB = "CLAIM_REQUEST", "WAKE", "JOB"  # kinds of messages
+
+VISIBILITY_SECONDS = 30  # of a message in hand: it is taken in within that, or somebody else gets it
+INPUT_DELIVERIES = 10  # after that a message that nobody could take in goes to the dead letters
+REQUEST_DELIVERIES = 1000  # a request is handed on by those without room, and must not die of that
+DELAY_MOST_SECONDS = 900
+KEPT_SECONDS = 14 * 24 * 3600
+
+
+class Queues:
+    """Sends and receives. Every message may be lost or doubled without harm."""
+
+    def __init__(self, cloud: Cloud, settings: AwsSettings, clock: Clock) -> None:
+        """Use the queues of an account."""
+        self._cloud, self._settings, self._clock = cloud, settings, clock
+        self._urls: dict[str, str] = {}
+        if settings.unclaimed_queue_url is not None:
+            self._urls[settings.unclaimed] = settings.unclaimed_queue_url
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    async def send_claim_request(self, lane: Lane, delay: float = 0.0) -> None:
+        """Ask for an owner; not before the lane has something to do."""
+        body = {
+            "type": CLAIM_REQUEST,
+            "project": lane.project,
+            "user": lane.user,
+            "queueUrl": self._urls.get(self._settings.input_of(lane), ""),
+            "stored": True,  # the job is in the tables; nobody has to look for it in the lane's queue
+        }
+        seconds = min(max(math.ceil(delay), 0), DELAY_MOST_SECONDS)
+        await self._send(self._settings.unclaimed, body, DelaySeconds=seconds)
+
+    async def send_wake(self, lane: Lane, why: str) -> None:
+        """Have the lane's owner look at its lane."""
+        body = {"type": WAKE, "project": lane.project, "user": lane.user}
+        await self._send_in_order(self._settings.input_of(lane), body, lane, f"wake-{why}")
+
+    async def send_to_the_dead(self, lane: Lane | None, text: str) -> None:
+        """Put a message aside that is none of ours, for the operator."""
+        if lane is None:
+            await self._send_text(self._settings.unclaimed_dead, text)
+        else:
+            key = self._clock.unique()
+            await self._send_text(
+                self._settings.dead_of(lane), text, MessageGroupId=lane.key, MessageDeduplicationId=key
+            )
+
+    async def _send_in_order(self, name: str, body: Item, lane: Lane, key: str) -> None:
+        await self._send(name, body, MessageGroupId=lane.key, MessageDeduplicationId=key)
+
+    async def _send(self, name: str, body: Item, **options: object) -> None:
+        await self._send_text(name, json.dumps(body), **options)
+
+    async def _send_text(self, name: str, text: str, **options: object) -> None:
+        await self._at(name, "send_message", MessageBody=text, **options)
+
+    # --- receiving --------------------------------------------------------------------------------
+
+    async def receive(self, name: str, *, most: int, wait: int) -> list[Item]:
+        """Wait for messages. Never cancelled while the queue may be handing one over."""
+        answer = await self._at(name, "receive_message", MaxNumberOfMessages=most, WaitTimeSeconds=wait)
+        return list(answer.get("Messages", ()))
+
+    async def done_with(self, name: str, message: Item) -> None:
+        """Remove a message that was taken in."""
+        await self._at(name, "delete_message", ReceiptHandle=message["ReceiptHandle"])
+
+    async def give_back(self, name: str, message: Item) -> None:
+        """Let somebody else have a message."""
+        await self._at(
+            name, "change_message_visibility", ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+        )
+
+    # --- being there ------------------------------------------------------------------------------
+
+    async def create_unclaimed(self) -> str:
+        """Create the queue of claim requests and its dead letters; safe to repeat."""
+        dead = await self._create(
+            self._settings.unclaimed_dead, {"MessageRetentionPeriod": str(KEPT_SECONDS)}
+        )
+        policy = await self._policy(dead, REQUEST_DELIVERIES)
+        return await self._create(self._settings.unclaimed, policy)
+
+    async def create_input(self, lane: Lane) -> str:
+        """Create a lane's input queue and its dead letters; safe to repeat."""
+        fifo = {"FifoQueue": "true"}
+        dead = await self._create(
+            self._settings.dead_of(lane), fifo | {"MessageRetentionPeriod": str(KEPT_SECONDS)}
+        )
+        policy = await self._policy(dead, INPUT_DELIVERIES)
+        return await self._create(self._settings.input_of(lane), fifo | policy)
+
+    async def delete_input(self, lane: Lane) -> None:
+        """Remove a lane's queues, for one that is offboarded; safe to repeat."""
+        for name in (self._settings.input_of(lane), self._settings.dead_of(lane)):
+            try:
+                url = self._urls.pop(name, None) or await self._url(name)
+                await self._cloud.call("sqs", "delete_queue", QueueUrl=url)
+            except NoQueue:
+                continue
+            self._urls.pop(name, None)
+
+    async def _policy(self, dead: str, deliveries: int) -> dict[str, str]:
+        asked = await self._cloud.call(
+            "sqs", "get_queue_attributes", QueueUrl=dead, AttributeNames=["QueueArn"]
+        )
+        target = {"deadLetterTargetArn": asked["Attributes"]["QueueArn"], "maxReceiveCount": deliveries}
+        return {
+            "VisibilityTimeout": str(VISIBILITY_SECONDS),
+            "MessageRetentionPeriod": str(KEPT_SECONDS),
+            "RedrivePolicy": json.dumps(target),
+        }
+
+    async def _create(self, name: str, attributes: dict[str, str]) -> str:
+        answer = await self._cloud.call("sqs", "create_queue", QueueName=name, Attributes=attributes)
+        self._urls[name] = str(answer["QueueUrl"])
+        return self._urls[name]
+
+    async def _url(self, name: str) -> str:
+        if name not in self._urls:
+            answer = await self._cloud.call("sqs", "get_queue_url", QueueName=name)
+            self._urls[name] = str(answer["QueueUrl"])
+        return self._urls[name]
+
+    async def _at(self, name: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        """Make a call on a queue; one that is missing, or was deleted under us, is created."""
+        try:
+            return await self._cloud.call("sqs", operation, QueueUrl=await self._url(name), **parameters)
+        except NoQueue:
+            self._urls.pop(name, None)
+            await self._create_by_name(name)
+            return await self._cloud.call("sqs", operation, QueueUrl=await self._url(name), **parameters)
+
+    async def _create_by_name(self, name: str) -> None:
+        settings = self._settings
+        if name in (settings.unclaimed, settings.unclaimed_dead):
+            await self.create_unclaimed()
+            return
+        whole = name.removeprefix(f"{settings.prefix}-input-").removesuffix(".fifo").removesuffix("-dead")
+        project, _, user = whole.rpartition("-")  # a user has no hyphen
+        await self.create_input(Lane(project, user))

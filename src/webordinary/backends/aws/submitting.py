@@ -1,0 +1,80 @@
+"""Submitting: a job becomes durable in its lane; then the lane's owner is told, or one is asked for."""
+
+from __future__ import annotations
+
+from webordinary.backends.aws.changes import message_key
+from webordinary.backends.aws.changing import Lanes, Reading, head_only, no_jobs
+from webordinary.backends.aws.model import Model
+from webordinary.backends.aws.values import Item
+from webordinary.core.errors import BadInput
+from webordinary.core.job import Arrival, Duplicate, Job, JobId, Submitted
+
+REPLACED_AT_ONCE = 30  # a transaction has room for so many endings, each with its letter
+
+
+async def submit(lanes: Lanes, job: Job, task_token: str | None = None) -> Submitted | Duplicate:
+    """See `Broker.submit`. With a task token somebody waits for the job's end."""
+    if job.arrival is Arrival.REPLACE_PENDING:
+        await _make_room(lanes, job)
+    message = message_key(job.lane.key, job.message_id)
+
+    async def verb(model: Model) -> Submitted | Duplicate:
+        for item in model.found[lanes.settings.jobs]:
+            if item["jobId"] == message["jobId"]:
+                return Duplicate(JobId(item["job"]))
+        if job.id in model.jobs_read:
+            raise BadInput(f"there is another job {job.id} already")
+        if task_token is not None:
+            model.new_tokens[job.id] = task_token
+        return await model.submit(job)
+
+    jobs_of = no_jobs
+    if job.arrival is Arrival.INTERRUPT:
+        jobs_of = head_only
+    elif job.arrival is Arrival.REPLACE_PENDING:
+        jobs_of = _all
+    also = {lanes.settings.jobs: [message]}
+    return await lanes.change(Reading([job.lane], jobs_of, [job.id], also), verb)
+
+
+async def _make_room(lanes: Lanes, newer: Job) -> None:
+    """End what waits in batches, until the rest fits into the transaction of the newer job itself."""
+    message = message_key(newer.lane.key, newer.message_id)
+    also = {lanes.settings.jobs: [message]}
+
+    async def verb(model: Model) -> bool:
+        known = any(item["jobId"] == message["jobId"] for item in model.found[lanes.settings.jobs])
+        row = model.lanes.get(newer.lane)
+        if known or row is None or len(row.open) <= REPLACED_AT_ONCE:
+            return False
+        model.replace_pending(newer.lane, newer.id)
+        return True
+
+    while await lanes.change(Reading([newer.lane], _some, also=also), verb):
+        continue
+
+
+def _all(lane: Item) -> list[str]:
+    return list(lane["open"])
+
+
+def _some(lane: Item) -> list[str]:
+    open_jobs: list[str] = lane["open"]
+    return open_jobs[: REPLACED_AT_ONCE + 1] if len(open_jobs) > REPLACED_AT_ONCE else []
+
+
+async def attach_token(lanes: Lanes, job: Job, task_token: str) -> Item | None:
+    """Have the end of a job that is in its lane told to this token; its item, if it has ended already."""
+
+    async def verb(model: Model) -> Item | None:
+        item = model.jobs_read.get(job.id)
+        if item is None:
+            raise BadInput(f"{job.lane} has no job {job.id}")
+        if not model.jobs[job.id].open:
+            return item
+        model.new_tokens[job.id] = task_token
+        return None
+
+    return await lanes.change(Reading([job.lane], head_only, [job.id]), verb)
+
+

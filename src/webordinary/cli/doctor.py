@@ -1,0 +1,181 @@
+"""`webordinary doctor`: everything that a first run needs, checked; and how to fix what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+from webordinary.adapters.browser_camera import why_no_camera
+from webordinary.adapters.sandbox import SandboxUnavailable, choose_sandbox, probe
+from webordinary.cli.arguments import add_common
+from webordinary.cli.desk import opened
+from webordinary.cli.exits import Exit
+from webordinary.cli.words import GREEN, RED, YELLOW, painted, print_json
+from webordinary.core.errors import BadInput, WebordinaryError
+from webordinary.wiring.running import free_port, running
+from webordinary.wiring.settings import Settings, home_folder, load
+from webordinary.wiring.work import chosen_agent
+from webordinary.wiring.work_settings import SANDBOX_OFF
+
+EXTRAS = {
+    "mail": ("aiosmtpd", "aiosmtplib", "dkim", "dns", "PIL", "spf"),
+    "site": ("justhtml",),
+    "web": ("jinja2", "starlette", "uvicorn"),
+}
+PORTS = (
+    ("mail", "--smtp-port", 2525),
+    ("the dashboard", "--http-port", 8025),
+    ("the sites", "--site-port", 8080),
+)
+FREE_BYTES_LOW = 1 << 30
+GIT_OLDEST = (2, 38)
+
+
+class Mark(StrEnum):
+    """How a check came out."""
+
+    GOOD = "good"
+    MISSING = "missing"  # something works less well
+    BAD = "bad"  # it can't run
+
+
+COLOURS = {Mark.GOOD: GREEN, Mark.MISSING: YELLOW, Mark.BAD: RED}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what was looked at, how it stands, and what to do."""
+
+    what: str
+    mark: Mark
+    text: str
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = "The exit code is 0 if everything that is needed is there."
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check."""
+    findings = [_python(), _git(), *_extras()]
+    settings = _settings(args, findings)
+    if settings is not None:
+        findings += [check(settings) for check in (_home, _store, _agent, _sandbox, _pictures)]
+        findings += _ports(settings)
+    if args.json:
+        print_json(findings)
+    else:
+        for one in findings:
+            print(f"{painted(f'{one.mark.value:<8}', COLOURS[one.mark])} {one.what:<10} {one.text}")
+    return Exit.NO if any(one.mark is Mark.BAD for one in findings) else Exit.OK
+
+
+def _settings(args: argparse.Namespace, findings: list[Finding]) -> Settings | None:
+    try:
+        return load(home_folder(args.home))
+    except BadInput as error:
+        findings.append(Finding("settings", Mark.BAD, str(error)))
+        return None
+
+
+def _python() -> Finding:
+    return Finding("python", Mark.GOOD, ".".join(map(str, sys.version_info[:3])))
+
+
+def _git() -> Finding:
+    program = shutil.which("git")
+    if program is None:
+        return Finding("git", Mark.BAD, "not found; install it: apt install git")
+    ran = subprocess.run([program, "version"], capture_output=True, text=True, check=False)  # noqa: S603
+    shown = ran.stdout.split()
+    version = shown[2] if len(shown) > 2 else "unknown"  # noqa: PLR2004 - "git version 2.39.5"
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers < GIT_OLDEST:
+        return Finding("git", Mark.BAD, f"{version}; install {'.'.join(map(str, GIT_OLDEST))} or newer")
+    return Finding("git", Mark.GOOD, version)
+
+
+def _extras() -> list[Finding]:
+    found = []
+    for extra, modules in EXTRAS.items():
+        absent = [module for module in modules if importlib.util.find_spec(module) is None]
+        missing = f"pip install 'webordinary[{extra}]' ({', '.join(absent)} not found)"
+        found.append(
+            Finding(f"[{extra}]", Mark.BAD if absent else Mark.GOOD, missing if absent else "installed")
+        )
+    return found
+
+
+def _home(settings: Settings) -> Finding:
+    home = settings.home
+    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    if not os.access(there, os.W_OK):
+        return Finding("home", Mark.BAD, f"{home} can't be written to; choose another --home")
+    free = shutil.disk_usage(there).free
+    if free < FREE_BYTES_LOW:
+        return Finding("home", Mark.MISSING, f"{home}: only {free >> 20} MB free; make room")
+    return Finding("home", Mark.GOOD, f"{home}, {free >> 30} GB free")
+
+
+def _store(settings: Settings) -> Finding:
+    if not settings.home.exists():
+        return Finding("store", Mark.GOOD, "none yet; the first start makes one")
+    return _tried("store", lambda: _open(settings))
+
+
+def _open(settings: Settings) -> str:
+    with opened(settings, create=False):
+        return "opens, and its schema is known"
+
+
+def _agent(settings: Settings) -> Finding:
+    name, why = chosen_agent(settings.work)
+    return Finding("agent", Mark.GOOD, f"{name}: {why}")
+
+
+def _sandbox(settings: Settings) -> Finding:
+    work = settings.work
+    if work.sandbox == SANDBOX_OFF:
+        return Finding("sandbox", Mark.MISSING, "off: every sender is trusted with this machine")
+    try:
+        probe(choose_sandbox(work.sandbox))
+    except SandboxUnavailable as error:
+        needed = chosen_agent(work)[0] != "demo"
+        note = "" if needed else " (the demo agent needs none; builds and other agents do)"
+        return Finding("sandbox", Mark.BAD if needed else Mark.MISSING, f"{error}{note}")
+    return Finding("sandbox", Mark.GOOD, "Bubblewrap works")
+
+
+def _pictures(settings: Settings) -> Finding:
+    missing = why_no_camera()
+    wanted = settings.work.browser
+    if missing is None:
+        return Finding("pictures", Mark.GOOD, "on" if wanted else "possible: [work] browser = true")
+    return Finding("pictures", Mark.BAD if wanted else Mark.MISSING, missing)
+
+
+def _ports(settings: Settings) -> list[Finding]:
+    if running(settings.home) is not None:
+        return [Finding("ports", Mark.GOOD, "it is up already")]
+    return [_tried("ports", partial(_free, *one)) for one in PORTS]
+
+
+def _free(what: str, flag: str, port: int) -> str:
+    return f"{free_port(port, what, flag)} is free for {what}"
+
+
+def _tried(what: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, Mark.GOOD, check())
+    except WebordinaryError as error:
+        return Finding(what, Mark.BAD, str(error))

@@ -1,0 +1,79 @@
+"""`webordinary web`: the dashboard and the sites, each on a port of its own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+
+from webordinary.adapters.site_server import serve_sites
+from webordinary.cli.arguments import add_home, add_json, port
+from webordinary.cli.desk import Desk, opened
+from webordinary.cli.exits import Exit
+from webordinary.cli.logs import start_logging
+from webordinary.cli.stdin import add_until_stdin_closes, when_stdin_closes
+from webordinary.dashboard.app import create_app
+from webordinary.dashboard.serving import serving
+from webordinary.wiring.folders import sites_folder
+from webordinary.wiring.running import LOOPBACK, dashboard_token
+from webordinary.wiring.settings import home_folder, load
+from webordinary.wiring.web import dashboard_parts
+
+log = logging.getLogger("webordinary.web")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.epilog = (
+        "Sites are served on a port of their own, so that a site's script can never act on the dashboard. "
+        "Whoever has the token in the home's dashboard.token may change things there."
+    )
+    parser.add_argument(
+        "--http-port", type=port, default=8025, metavar="PORT", help="the dashboard's (default: 8025)"
+    )
+    parser.add_argument(
+        "--site-port", type=port, default=8080, metavar="PORT", help="the sites' (default: 8080)"
+    )
+    parser.add_argument(
+        "--smtp-port", type=port, metavar="PORT", help="where its try-it box sends mail (default: 2525)"
+    )
+    add_until_stdin_closes(parser)
+    add_home(parser)
+    add_json(parser, "log JSON lines; times are seconds since 1970")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to leave."""
+    settings = load(home_folder(args.home))
+    start_logging("web", as_json=args.json)
+    with opened(settings, create=True) as desk:
+        asyncio.run(_serve(args, desk))
+    log.info("left")
+    return Exit.OK
+
+
+async def _serve(args: argparse.Namespace, desk: Desk) -> None:
+    leave = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leave.set)
+    if args.until_stdin_closes:
+        when_stdin_closes(leave.set)
+    settings = desk.settings
+    sites = await serve_sites(sites_folder(settings.home), LOOPBACK, args.site_port)
+    try:
+        parts = dashboard_parts(
+            settings,
+            desk.backend,
+            smtp_port=args.smtp_port or settings.mail.smtp_port,
+            site_address=f"http://{LOOPBACK}:{sites.port}",
+        )
+        app = create_app(parts, token=dashboard_token(settings.home))
+        async with serving(app, host=LOOPBACK, port=args.http_port) as chosen:
+            log.info(
+                "dashboard at http://%s:%d/, sites at http://%s:%d/", LOOPBACK, chosen, LOOPBACK, sites.port
+            )
+            await leave.wait()
+    finally:
+        await sites.stop()

@@ -1,0 +1,169 @@
+"""The API's description, made from the same list of operations that answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from webordinary import __version__
+from webordinary.core.job import JobState
+from webordinary.core.mail import MailState
+from webordinary.dashboard.asking import CURSOR_CHARACTERS, PAGE, PAGE_MAX, WAIT_SECONDS_MAX
+from webordinary.dashboard.live import NUMBER_MAX
+from webordinary.dashboard.plain import Schema, shape
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+ERROR = shape({"error": {"type": "string"}, "kind": {"type": "string"}})
+REFUSALS = {
+    400: "Something in the request breaks a rule; `error` says which.",
+    401: "The token is missing or wrong.",
+    403: "What was asked is no allowed move from its state, or another site asked for it.",
+    404: "There is no such thing.",
+    503: "The store did not answer; asking again is safe.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing the API can be asked."""
+
+    method: str
+    path: str
+    told: str
+    answer: Schema
+    endpoint: Endpoint
+    query: Sequence[str] = ()
+    body: Mapping[str, Schema] = field(default_factory=dict)
+    body_required: Sequence[str] = ()
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything."""
+        return self.method == "post"
+
+    @property
+    def name(self) -> str:
+        """A name for generated clients."""
+        return re.sub(r"\W+", "_", f"{self.method} {self.path}").strip("_")
+
+
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": CURSOR_CHARACTERS}
+QUERY: Mapping[str, tuple[str, Schema]] = {
+    "limit": (
+        "How many items at most.",
+        {"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": PAGE},
+    ),
+    "before": ("Go on before this item: `next` of the page before.", _TEXT),
+    "after": ("Go on after this lane: `next` of the page before.", {**_TEXT, "examples": ["amelia/scott"]}),
+    "busy": (
+        "Only lanes that have an open job or a live owner.",
+        {"type": "string", "enum": ["true", "false"]},
+    ),
+    "lane": ("Only this lane, written PROJECT/USER.", {**_TEXT, "examples": ["amelia/scott"]}),
+    "about": ("Only letters about this job or mail.", _TEXT),
+    "job_state": ("Only jobs in this state.", {"type": "string", "enum": [one.value for one in JobState]}),
+    "mail_state": ("Only mails in this state.", {"type": "string", "enum": [one.value for one in MailState]}),
+    "number": (
+        "Go on after the event of this number.",
+        {"type": "integer", "minimum": 0, "maximum": NUMBER_MAX},
+    ),
+    "wait": (
+        "Wait so many seconds for an event, if there is none.",
+        {"type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX},
+    ),
+}
+# The same word means different things for different lists.
+CALLED = {"job_state": "state", "mail_state": "state", "number": "after"}
+
+_PATH: Mapping[str, Schema] = {
+    "project": {"type": "string", "minLength": 1, "examples": ["amelia"]},
+    "user": {"type": "string", "minLength": 1, "examples": ["scott"]},
+    "job": {"type": "string", "minLength": 1, "description": "Its id; a unique beginning is enough."},
+}
+
+
+def page_schema(item: Schema) -> Schema:
+    """A page of a list."""
+    return shape(
+        {
+            "items": {"type": "array", "items": item},
+            "next": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        }
+    )
+
+
+def document(operations: Sequence[Operation]) -> dict[str, object]:
+    """Describe all operations."""
+    paths: dict[str, dict[str, object]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method] = _described(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Webordinary",
+            "version": __version__,
+            "description": "Who owns what, what waits and why. Reading is open on this machine; "
+            "changing anything needs the token that `webordinary up` prints.",
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Error": ERROR},
+        },
+    }
+
+
+def _described(operation: Operation) -> dict[str, object]:
+    described: dict[str, object] = {
+        "operationId": operation.name,
+        "summary": operation.told,
+        "parameters": parameters(operation),
+        "responses": {
+            "200": _json("What was asked for.", operation.answer),
+            **{str(status): _refusal(told) for status, told in REFUSALS.items() if _may(operation, status)},
+        },
+    }
+    if operation.writes:
+        described["security"] = [{"token": []}]
+        schema = shape(operation.body) | {"required": list(operation.body_required)}
+        described["requestBody"] = {
+            "required": bool(operation.body_required),
+            "content": {"application/json": {"schema": schema}},
+        }
+    return described
+
+
+def _may(operation: Operation, status: int) -> bool:
+    return operation.writes or status not in (401, 403)
+
+
+def parameters(operation: Operation) -> list[dict[str, object]]:
+    """Everything that stands in the address."""
+    in_path = [
+        {"name": name, "in": "path", "required": True, "schema": _PATH[name]}
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    in_query = [
+        {
+            "name": CALLED.get(name, name),
+            "in": "query",
+            "required": False,
+            "description": QUERY[name][0],
+            "schema": QUERY[name][1],
+        }
+        for name in operation.query
+    ]
+    return [*in_path, *in_query]
+
+
+def _json(told: str, schema: Schema) -> dict[str, object]:
+    return {"description": told, "content": {"application/json": {"schema": schema}}}
+
+
+def _refusal(told: str) -> dict[str, object]:
+    return _json(told, {"$ref": "#/components/schemas/Error"})
