@@ -12,7 +12,6 @@ from tests.agents.model_server import ModelServer
 from webordinary.adapters.agents.claude.agent import ClaudeAgent, ClaudeRun
 from webordinary.adapters.agents.claude.options import ClaudeOptions
 from webordinary.adapters.sandbox.allowance import Allowance
-from webordinary.adapters.sandbox.family import Family
 from webordinary.adapters.sandbox.sandbox import Sandbox
 from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room
 
@@ -73,4 +72,15 @@ def processes_with(word: str) -> list[int]:
 
 def our_processes() -> list[int]:
     """All that this test process started and that still is there."""
-    return list(Family(os.getpid()).offspring())
+    parents = dict(filter(None, map(_process_and_parent, Path("/proc").iterdir())))
+    found = [os.getpid()]
+    for parent in found:
+        found += [pid for pid, its_parent in parents.items() if its_parent == parent]
+    return found[1:]
+
+
+def _process_and_parent(entry: Path) -> tuple[int, int] | None:
+    try:
+        return int(entry.name), int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError):
+        return None  # no process, or gone meanwhile

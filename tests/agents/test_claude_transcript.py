@@ -97,6 +97,7 @@ def test_a_pipe_in_its_place_keeps_nobody_waiting(file: TranscriptFile) -> None:
         gzip.compress(b" " * 10_000_000),
         gzip.compress(b"{}")[:-4],
     ],
+    ids=lambda packed: f"{len(packed)}-bytes",  # the bytes themselves hold the time of packing
 )
 def test_what_was_not_packed_here_is_not_unpacked(file: TranscriptFile, packed: bytes) -> None:
     assert file.unpack(packed) is None

@@ -141,12 +141,12 @@ async def test_nothing_in_a_mail_or_a_site_is_obeyed_by_the_program(unconfined: 
         result, _ = await carried_out(unconfined.agent(server), errand(prompt), room)
 
     assert isinstance(result, Worked), result
+    assert not marker.exists()
     assert server.turns[-1].typed == prompt
     everything = "\n".join(request.everything for request in server.requests)
     assert "the content of a secret file" not in everything
     assert "root:x:0:0" not in everything
     assert "an order in" not in everything
-    assert not marker.exists()
 
 
 async def test_a_command_alone_is_text_too(confined: Place) -> None:

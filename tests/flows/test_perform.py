@@ -166,8 +166,9 @@ async def test_an_interrupted_job_keeps_its_work_aside_and_the_next_is_told(benc
     assert bench.served() == {"index.html": PAGE.encode()}
     aside = git("show", f"refs/webordinary/unfinished/{delivery.job.id}", cwd=bench.repository)
     assert "+half" in aside
-    following = await bench.do("cat > ../prompt.txt; cp ../mail/unfinished.patch ../seen.patch", session="s2")
+    following = await bench.do("cp ../mail/unfinished.patch seen.txt", session="s2")
     assert isinstance(following, Done)
+    assert b"+half" in bench.served()["seen.txt"]
 
 
 async def test_the_next_prompt_says_what_was_left_unfinished(bench: Bench, tmp_path: Path) -> None:
@@ -178,12 +179,9 @@ async def test_the_next_prompt_says_what_was_left_unfinished(bench: Bench, tmp_p
         assert not running.done()
     stop.ask()
     await bench.backend.broker.settle(delivery, await running, more=False)
-    following = await bench.submitted("what is left")
-    performance = Performance(bench.tools)
-    project = await bench.backend.directory.project("amelia")
-    assert project is not None
-    outcome = await performance.run(following, Stop())
-    assert isinstance(outcome, Retry)  # the shell knows no such program; its input is what counts here
+    following = await bench.submitted("no-such-program || exit 9")
+    outcome = await Performance(bench.tools).run(following, Stop())
+    assert isinstance(outcome, Retry)
     seat = next((tmp_path / "workspace").rglob("unfinished.patch"))
     assert "+half" in seat.read_text()
 
@@ -260,6 +258,6 @@ async def test_a_conflict_goes_to_the_agent_once_then_to_a_plain_failure(
     assert isinstance(left, Failed)
     assert "index.html" in left.reason
     assert bench.served() == former
-    solved = await bench.do("sed -i '/^[<=>|]\\{7\\}/d' index.html; exit 0")
+    solved = await bench.do("sed -i '/^[<=>|]\\{7\\}/d' index.html")
     assert isinstance(solved, Done)
     assert b"Theirs" in bench.served()["index.html"]

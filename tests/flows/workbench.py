@@ -1,4 +1,4 @@
-"""A site on a workbench: real store, real git, real folders; the agent is a shell that runs the instruction."""
+"""A site on a workbench: real store, real git, real folders. The agent is a shell that runs what it is told."""
 
 import json
 import subprocess
@@ -90,6 +90,8 @@ class Bench:
     ) -> Delivery:
         """Queue a job and have it delivered."""
         await self.backend.directory.add_project(self.project)
+        if intent is Intent.EDIT:
+            text += "\nexit 0"  # what belongs to the instruction comes after it, and is no script
         unique = self.clock.unique()
         job = Job(JobId(unique), lane, text, f"<{unique}>", Arrival.QUEUE, session=session, intent=intent)
         await self.backend.broker.submit(job)
@@ -124,7 +126,7 @@ class Bench:
         shown = places.get(place.value)
         if not shown:
             return {}
-        root = self.folder / "sites" / "amelia" / "releases" / shown["release"]
+        root = self.folder / "sites" / "amelia" / "releases" / shown["release"] / "site"
         return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
     def log(self, branch: str = "webordinary/edit") -> list[str]:

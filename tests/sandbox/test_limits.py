@@ -41,7 +41,7 @@ async def ending(room: Room, text: str, allowance: Allowance = SMALL, interprete
 
 
 def is_held(end: Ending) -> bool:
-    """Root is ended by the watchdog; of anybody else the kernel itself counts the processes, and refuses more."""
+    """Root is ended by the watchdog; for anybody else the kernel itself refuses more processes."""
     return end == OverBudget(Budget.PROCESSES) or (os.getuid() != 0 and isinstance(end, Exited))
 
 

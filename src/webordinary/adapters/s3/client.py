@@ -8,11 +8,13 @@ from typing import Any, Protocol, cast
 
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
+from aiohttp import ClientError as AiohttpError
 from botocore.exceptions import BotoCoreError, ClientError
 
 from webordinary.core.errors import BackendUnavailable, NotFound
 
 AT_ONCE = 8  # calls of one publication
+ATTEMPTS = 4  # at each call; all of ours may be repeated
 _CONNECT_SECONDS, _READ_SECONDS = 5, 60
 _MISSING = {"NoSuchKey", "404"}
 # 409: the store was changing the object at that very moment; for us the same as having come too late.
@@ -34,18 +36,19 @@ class Conflict(Exception):
 
 
 @contextlib.asynccontextmanager
-async def s3_client(*, region: str, endpoint: str | None = None) -> AsyncIterator[S3Client]:
+async def s3_client(
+    *, region: str, endpoint: str | None = None, attempts: int = ATTEMPTS
+) -> AsyncIterator[S3Client]:
     """Open a client; credentials come from the environment or the machine's role, as usual in that cloud."""
     config = AioConfig(
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=_READ_SECONDS,
         max_pool_connections=2 * AT_ONCE,
-        retries={"mode": "standard", "max_attempts": 4},
+        retries={"mode": "standard", "total_max_attempts": attempts},
         s3={"addressing_style": "path"},  # a bucket with dots in its name has no certificate as a host
     )
-    async with get_session().create_client(
-        "s3", region_name=region, endpoint_url=endpoint, config=config
-    ) as client:
+    opening = get_session().create_client("s3", region_name=region, endpoint_url=endpoint, config=config)
+    async with opening as client:
         yield cast("S3Client", client)
 
 
@@ -61,7 +64,6 @@ def translated(doing: str) -> Iterator[None]:
         if code in _MISSING:
             raise NotFound(f"{doing}: it is not there") from error
         raise BackendUnavailable(f"the object store refused {doing}: {code}") from error
-    except BotoCoreError as error:
-        raise BackendUnavailable(
-            f"the object store did not answer to {doing}: {type(error).__name__}"
-        ) from error
+    except (BotoCoreError, AiohttpError, TimeoutError) as error:
+        kind = type(error).__name__
+        raise BackendUnavailable(f"the object store did not answer to {doing}: {kind}") from error

@@ -50,16 +50,12 @@ class Pointer:
 
     def entered(self, claim: Claim) -> Pointer:
         """Look at the fence and leave ours there; a higher one means that we lost the lane."""
-        known = self.fences.get(claim.lane.user, 0)
+        user, known = claim.lane.user, self.fences.get(claim.lane.user, 0)
         if claim.fence < known:
             raise ClaimLost(
                 f"{claim.lane} has fence {known} by now, this is the owner of fence {claim.fence}"
             )
-        return (
-            self
-            if claim.fence == known
-            else replace(self, fences={**self.fences, claim.lane.user: claim.fence})
-        )
+        return self if claim.fence == known else replace(self, fences={**self.fences, user: claim.fence})
 
     def begun(self, claim: Claim, attempt: str, release: Release) -> Pointer:
         """Say who changes objects from now on, and which paths may appear by that."""
@@ -103,7 +99,7 @@ class PointerStore:
             made = replace(made, word=secrets.token_hex(8))
             try:
                 await self._write(made, etag)
-            except Conflict:
+            except (Conflict, NotFound):  # not found: it was deleted since it was read
                 # A call that was repeated because its answer got lost fails on its own success.
                 if (await self.read()).word != made.word:
                     continue

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webordinary.adapters.s3.client import AT_ONCE, Conflict, S3Client, translated
-from webordinary.adapters.s3.pointer import POINTER_KEY, Pointer, PointerStore, StoredFile
+from webordinary.adapters.s3.pointer import Pointer, PointerStore, StoredFile
 from webordinary.core.claim import Claim
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.core.release import Place, Release, ReleasedFile
@@ -36,7 +36,7 @@ from webordinary.publish.files import changed_since, open_plain_file
 from webordinary.publish.kinds import cache_control, content_type, is_page
 
 BATCH_FILES, BATCH_BYTES = 64, 64_000_000
-_DELETED_AT_ONCE = 1000  # the store takes no more in one call
+DELETED_AT_ONCE = LISTED_AT_ONCE = 1000  # the store takes and gives no more in one call
 _LOOKS = 3  # at whether everything is as it should be
 
 Send = Callable[[ReleasedFile], Awaitable[str]]  # puts a file into the bucket and gives its entity tag
@@ -74,11 +74,15 @@ class S3Publisher:
     async def publish(self, claim: Claim, release: Release, folder: Path, commit: str) -> None:
         """See `Publisher.publish`, and above for what "at once" means here."""
         pointers = self._pointers(claim.lane.project, Place.PREVIEW)
+        known = {file.path: file.sha256 for file in (await pointers.read()).files}
+        new = [file for file in release.files if known.get(file.path) != file.sha256]
+        # All of them before the first is sent: a refusal must not leave half of a site.
+        await asyncio.to_thread(_check_all, folder, new)
         send = functools.partial(self._upload, pointers.bucket, folder)
         await self._fill(pointers, claim, _Wanted(release, commit, send))
 
     async def promote(self, claim: Claim) -> str | None:
-        """See `Publisher.promote`. The store copies by itself, and only what is still the previewed object."""
+        """See `Publisher.promote`. The store itself copies, and only what is still the previewed object."""
         source = self._pointers(claim.lane.project, Place.PREVIEW)
         previewed = await source.read()
         previewed.entered(claim)
@@ -105,7 +109,7 @@ class S3Publisher:
             pointers = self._pointers(project, place)
             emptied = await pointers.change(_emptied)
             await self._delete(pointers.bucket, emptied.strays)
-            await pointers.change(lambda pointer: pointer if pointer.release else replace(pointer, strays=()))
+            await pointers.change(_cleared)
 
     def _pointers(self, project: str, place: Place) -> PointerStore:
         return PointerStore(self._client, self._bucket_names[place](project))
@@ -128,9 +132,9 @@ class S3Publisher:
         completed = await pointers.change(
             lambda pointer: pointer.still(claim, attempt).completed(wanted.release, wanted.commit, stored)
         )
-        for start in range(0, len(completed.strays), _DELETED_AT_ONCE):
+        for start in range(0, len(completed.strays), DELETED_AT_ONCE):
             (await pointers.read()).still(claim, attempt)
-            await self._delete(pointers.bucket, completed.strays[start : start + _DELETED_AT_ONCE])
+            await self._delete(pointers.bucket, completed.strays[start : start + DELETED_AT_ONCE])
         await pointers.change(lambda pointer: replace(pointer.still(claim, attempt), strays=(), underway=""))
 
     async def _etags(self, bucket: str) -> dict[str, str]:
@@ -139,7 +143,7 @@ class S3Publisher:
         page: dict[str, str] = {}
         while True:
             with translated(f"listing {bucket}"):
-                answer = await self._client.list_objects_v2(Bucket=bucket, **page)
+                answer = await self._client.list_objects_v2(Bucket=bucket, MaxKeys=LISTED_AT_ONCE, **page)
             etags |= {str(one["Key"]): str(one["ETag"]) for one in answer.get("Contents", ())}
             if not answer.get("IsTruncated"):
                 return etags
@@ -177,12 +181,11 @@ class S3Publisher:
 
     async def _delete(self, bucket: str, paths: Iterable[str]) -> None:
         left = list(paths)
-        for start in range(0, len(left), _DELETED_AT_ONCE):
-            objects = [{"Key": path} for path in left[start : start + _DELETED_AT_ONCE]]
+        for start in range(0, len(left), DELETED_AT_ONCE):
+            objects = [{"Key": path} for path in left[start : start + DELETED_AT_ONCE]]
             with translated(f"deleting from {bucket}"):
-                answer = await self._client.delete_objects(
-                    Bucket=bucket, Delete={"Objects": objects, "Quiet": True}
-                )
+                asked = {"Objects": objects, "Quiet": True}
+                answer = await self._client.delete_objects(Bucket=bucket, Delete=asked)
             if refused := answer.get("Errors"):
                 raise BackendUnavailable(f"{len(refused)} old files could not be deleted from {bucket}")
 
@@ -190,6 +193,11 @@ class S3Publisher:
 def _emptied(pointer: Pointer) -> Pointer:
     ours = {file.path for file in pointer.files}.union(pointer.strays)
     return replace(pointer, release="", commit="", files=(), strays=tuple(sorted(ours)), underway="")
+
+
+def _cleared(pointer: Pointer) -> Pointer:
+    """Unless somebody published again meanwhile."""
+    return pointer if pointer.release or pointer.underway else replace(pointer, strays=())
 
 
 def _missing(release: Release, files: dict[str, StoredFile], etags: dict[str, str]) -> list[ReleasedFile]:
@@ -204,7 +212,7 @@ def _missing(release: Release, files: dict[str, StoredFile], etags: dict[str, st
 
 
 def _batches(files: list[ReleasedFile]) -> Iterator[list[ReleasedFile]]:
-    """Few enough for memory and for looking at the pointer often; pages never together with what they load."""
+    """Few enough for memory and for looking at the pointer often; pages are never beside what they load."""
     batch: list[ReleasedFile] = []
     for file in files:
         full = len(batch) >= BATCH_FILES or sum(one.size for one in batch) + file.size > BATCH_BYTES
@@ -234,6 +242,11 @@ async def _sent(batch: list[ReleasedFile], send: Send) -> dict[str, StoredFile]:
     return stored
 
 
+def _check_all(folder: Path, files: list[ReleasedFile]) -> None:
+    for file in files:
+        _read_checked(folder, file)
+
+
 def _read_checked(folder: Path, file: ReleasedFile) -> bytes:
     """Read exactly the bytes of the manifest."""
     try:
@@ -244,6 +257,3 @@ def _read_checked(folder: Path, file: ReleasedFile) -> bytes:
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise changed_since(file.path)
     return content
-
-
-assert POINTER_KEY.startswith(".")  # the gate lets no such path into a release

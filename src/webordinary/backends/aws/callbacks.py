@@ -45,11 +45,8 @@ class Callbacks:
         """Give the word; if that fails, a sweep will."""
         try:
             await self.tell(owed["taskToken"], owed)
-            await self._dynamo.delete(
-                self._settings.outbox,
-                {"about": owed["about"], "kind": CALLBACK},
-                {"taskToken": owed["taskToken"]},
-            )
+            key = {"about": owed["about"], "kind": CALLBACK}
+            await self._dynamo.delete(self._settings.outbox, key, {"taskToken": owed["taskToken"]})
         except WebordinaryError as error:
             log.warning("the callback of job %s is still owed: %s", owed["about"], error)
             return False

@@ -83,9 +83,7 @@ def _change_jobs(
         if row.job.lane != lane or row.job.message_id == UNREAD:
             continue
         before = model.jobs_read.get(job, {})
-        after = job_item(row, before)
-        if job in model.new_tokens:
-            after["taskToken"] = model.new_tokens[job]
+        after = job_item(row, before, model.token_of(job))
         if after == before:
             continue
         was = before.get("state")
@@ -93,10 +91,8 @@ def _change_jobs(
             made.writes += _new_job(after, row.job.instruction, settings)
         if not before or (was == JobState.DEAD and row.state is JobState.QUEUED):
             after["order"] = clock.unique()
-        for state, more in ((was, -1), (row.state.value, 1)):
-            if state is not None and state != JobState.QUEUED and JobState(state) in ENDED:
-                ended[state] = ended.get(state, 0) + more
-        if was is not None and JobState(was) not in ENDED and row.state in ENDED:
+        _count(ended, was, row.state.value)
+        if row.state in ENDED:
             _call_back(made, after, settings, clock)
         if "facts" in after and "facts" not in before:
             made.writes.append(Put(settings.ledger, _left_item(lane, after)))
@@ -104,6 +100,12 @@ def _change_jobs(
         made.writes.append(Put(settings.jobs, after, {} if before else {"jobId": ABSENT}))
     if ended:
         lane_after["ended"] = ended
+
+
+def _count(ended: dict[str, int], was: str | None, now: str) -> None:
+    for state, more in ((was, -1), (now, 1)):
+        if state in ENDED:
+            ended[state] = ended.get(state, 0) + more
 
 
 def _new_job(after: Item, instruction: str, settings: AwsSettings) -> list[Write]:
@@ -179,7 +181,7 @@ def _change_running(
         if ran is not None:
             made.writes.append(Delete(settings.active, lane_key(lane)))
     elif read is not None:
-        token = model.new_tokens.get(read.job.id) or model.jobs_read.get(read.job.id, {}).get("taskToken")
+        token = model.token_of(read.job.id)
         after.pop("taskToken", None)
         if token is not None:
             after["taskToken"] = token

@@ -18,7 +18,6 @@ from webordinary.backends.aws.workers import Workers
 from webordinary.backends.memory.rows import LaneRow
 from webordinary.backends.polling import Nothing
 from webordinary.core.claim import Claim, Claimed, Interrupt, Presence, Pulse, WorkerId
-from webordinary.core.errors import ClaimLost
 from webordinary.core.lane import Lane
 
 WAITING_LOOKED_AT = 100  # the oldest claim requests; more than any worker has room for
@@ -103,23 +102,28 @@ class Claiming:
 
     async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
         """See `Broker.keep`. One call a lane renews its lease and brings what its owner must know."""
-        _, pressure, held, *kept = await asyncio.gather(
+        _, pressure, names, kept = await asyncio.gather(
             self._workers.show(presence),
             self._pressure(),
-            self._held(presence.worker),
-            *(self._renew(claim) for claim in claims),
+            self._held_by(presence.worker),
+            asyncio.gather(*(self._renew(claim) for claim in claims)),
         )
         lost, interrupts = [], []
-        now, with_work = self._clock.now(), 0
+        held: dict[Lane, LaneRow] = {}
         for claim, item in zip(claims, kept, strict=True):
             if item is None:
                 lost.append(claim)
                 continue
+            held[claim.lane] = lane_row(item, {}, 0.0)
             if item.get("interruptedJob") is not None and item["headFence"] == claim.fence:
                 interrupts.append(Interrupt(claim.lane, item["interruptedJob"], item.get("interruptedBy")))
-            held[claim.lane] = lane_row(item, {}, 0.0)
-        for row in held.values():
-            with_work += bool(row.open) and row.worker == presence.worker and row.owned(now)
+        unnamed = [lane for lane in names if lane not in held]
+        if unnamed:
+            held |= (await self._lanes.read(Reading(unnamed))).lanes
+        now = self._clock.now()
+        with_work = sum(
+            bool(row.open) and row.worker == presence.worker and row.owned(now) for row in held.values()
+        )
         return Pulse(tuple(lost), tuple(interrupts), *pressure, with_work)
 
     async def _renew(self, claim: Claim) -> Item | None:
@@ -148,11 +152,10 @@ class Claiming:
 
         await self._lanes.change(Reading([claim.lane], head_only), verb)
 
-    async def _held(self, worker: WorkerId) -> dict[Lane, LaneRow]:
+    async def _held_by(self, worker: WorkerId) -> list[Lane]:
         """All that a worker holds, named in its beat or not."""
         where = Where(self._settings.lanes, ("containerId", worker), OWNER_INDEX)
-        lanes = [Lane.from_key(key["projectKey"]) for key in await self._dynamo.query(where)]
-        return {} if not lanes else dict((await self._lanes.read(Reading(lanes))).lanes)
+        return [Lane.from_key(key["projectKey"]) for key in await self._dynamo.query(where)]
 
     async def _pressure(self) -> tuple[int, float]:
         waiting = await self._waiting()
@@ -182,8 +185,3 @@ class Claiming:
     async def anybody_waiting(self) -> bool:
         """Whether a lane waits for an owner: a request may have been lost on its way."""
         return bool(await self._waiting())
-
-
-def lost(claim: Claim) -> ClaimLost:
-    """Say that a claim is void."""
-    return ClaimLost(f"{claim.worker} no longer holds {claim.lane} with fence {claim.fence}")

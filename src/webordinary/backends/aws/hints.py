@@ -1,4 +1,4 @@
-"""Telling those who wait that something changed. All of it is a hint: the tables decide, the sweep makes sure."""
+"""Telling those who wait that something changed. All hints: the tables decide, and the sweep makes sure."""
 
 from __future__ import annotations
 

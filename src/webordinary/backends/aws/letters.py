@@ -43,7 +43,7 @@ def letter_item(letter: Letter, order: str) -> Item:
 def letter_of(item: Item) -> Letter:
     """Read a letter."""
     return Letter(
-        about=item.get("aboutText", item["about"]),
+        about=str(item.get("aboutText", item["about"])),
         kind=LetterKind(item["kind"]),
         mail=MailId(item["mail"]) if "mail" in item else None,
         facts=facts_of(item["facts"]),

@@ -47,6 +47,7 @@ class Model(OperatedStore):
         self.jobs_read: dict[JobId, Item] = {}
         self.letters_known: set[tuple[str, LetterKind]] = set()
         self.new_tokens: dict[JobId, str] = {}  # task tokens that came with this call
+        self.dropped_tokens: set[str] = set()  # and those that nobody waits with any more
         self.found: dict[str, list[Item]] = {}  # what else was asked for, by table
 
     def fill(self, lanes: Sequence[Item], jobs: Sequence[Item], instructions: Mapping[str, str]) -> None:
@@ -61,6 +62,11 @@ class Model(OperatedStore):
             lane_of = lane_row(item, self.jobs, self.skew)
             self.lanes_read[lane_of.lane] = item
             self.lanes[lane_of.lane] = lane_of
+
+    def token_of(self, job: JobId) -> str | None:
+        """Say with which task token somebody waits for a job."""
+        token = self.new_tokens.get(job) or self.jobs_read.get(job, {}).get("taskToken")
+        return None if token in self.dropped_tokens else token
 
     def fill_workers(self, workers: Mapping[WorkerId, WorkerRow]) -> None:
         """Take in who showed itself."""

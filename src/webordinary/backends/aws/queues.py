@@ -36,11 +36,12 @@ class Queues:
 
     async def send_claim_request(self, lane: Lane, delay: float = 0.0) -> None:
         """Ask for an owner; not before the lane has something to do."""
+        beside, _, _ = (await self._url_or_new(self._settings.unclaimed)).rpartition("/")
         body = {
             "type": CLAIM_REQUEST,
             "project": lane.project,
             "user": lane.user,
-            "queueUrl": self._urls.get(self._settings.input_of(lane), ""),
+            "queueUrl": f"{beside}/{self._settings.input_of(lane)}",
             "stored": True,  # the job is in the tables; nobody has to look for it in the lane's queue
         }
         seconds = min(max(math.ceil(delay), 0), DELAY_MOST_SECONDS)
@@ -138,14 +139,22 @@ class Queues:
             self._urls[name] = str(answer["QueueUrl"])
         return self._urls[name]
 
+    async def _url_or_new(self, name: str) -> str:
+        try:
+            return await self._url(name)
+        except NoQueue:
+            await self._create_by_name(name)
+            return await self._url(name)
+
     async def _at(self, name: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
         """Make a call on a queue; one that is missing, or was deleted under us, is created."""
+        url = await self._url_or_new(name)
         try:
-            return await self._cloud.call("sqs", operation, QueueUrl=await self._url(name), **parameters)
+            return await self._cloud.call("sqs", operation, QueueUrl=url, **parameters)
         except NoQueue:
             self._urls.pop(name, None)
-            await self._create_by_name(name)
-            return await self._cloud.call("sqs", operation, QueueUrl=await self._url(name), **parameters)
+            url = await self._url_or_new(name)
+            return await self._cloud.call("sqs", operation, QueueUrl=url, **parameters)
 
     async def _create_by_name(self, name: str) -> None:
         settings = self._settings

@@ -1,7 +1,7 @@
 """Lanes and jobs as items of tables, and back as the rows that the rules of the protocol work on.
 
 A lane's item holds what decisions hang on: owner, fence, claim request, and its open jobs in order. A job's
-item is only ever written together with its lane's, under the condition that the lane did not change meanwhile.
+item is only ever written together with its lane's, and only if the lane did not change meanwhile.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def lane_row(item: Item, jobs: dict[JobId, JobRow], skew: float) -> LaneRow:
 
 
 def _unread(lane: Lane, job: JobId, head: Item) -> JobRow:
-    """A job of which only that is known what its lane's item says: enough to wait behind, or to judge its lane."""
+    """A job as its lane's item tells it: enough to be counted, and to judge whether its lane may be taken."""
     return JobRow(
         Job(job, lane, UNREAD, UNREAD),
         submitted_at=0.0,
@@ -158,8 +158,8 @@ def job_row(item: Item, instruction: str) -> JobRow:
     )
 
 
-def job_item(row: JobRow, before: Item) -> Item:
-    """Write a job; its instruction, its order and its task token are as they were."""
+def job_item(row: JobRow, before: Item, task_token: str | None) -> Item:
+    """Write a job; its instruction and its order are as they were."""
     job = row.job
     ours = {
         **job_key(job.id),
@@ -183,6 +183,7 @@ def job_item(row: JobRow, before: Item) -> Item:
         "note": row.note,
         "facts": kept_facts(row.facts) if row.facts else None,
         "replies": sorted(row.replies_owed),
+        "taskToken": task_token,
     }
     return _overlaid(before, ours)
 

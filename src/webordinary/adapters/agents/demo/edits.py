@@ -203,10 +203,11 @@ def _paragraphs(pages: list[Page], start: str) -> list[tuple[Page, Node]]:
 def _last_paragraph(page: Page) -> Node:
     """The last one of the page's own text, not of a list, a footer and the like."""
     mains = elements(page.root, "main") or elements(page.root, "body")
+    cards = {"article"} if len(elements(page.root, "article")) > 1 else set()
     own = [
         node
         for node in elements(mains[0], "p")
-        if not any(above.name in _NO_PLACE_FOR_MORE for above in ancestors(node)) and text_of(node)
+        if not any(above.name in _NO_PLACE_FOR_MORE | cards for above in ancestors(node)) and text_of(node)
     ]
     if not own:
         raise CannotDo(f"{page.path} has no paragraph to add another one after; name a heading")

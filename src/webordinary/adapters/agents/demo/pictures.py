@@ -109,7 +109,7 @@ def _heroes(pictures: list[tuple[Page, Node]]) -> list[tuple[Page, Node]]:
 
 
 def _by_words(pictures: list[tuple[Page, Node]], which: str, words: set[str]) -> list[tuple[Page, Node]]:
-    """The pictures that fit best: by their very name, by words about them, by the heading they stand under."""
+    """The pictures that fit best: by their name, by words about them, by the heading they stand under."""
     exact = [
         (page, node)
         for page, node in pictures

@@ -16,7 +16,8 @@ QUOTED = "\x02(?:\\d+)\x03"  # stands for something quoted
 
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _TAKE_TIME = re.compile(
-    r"^[ \t]*take your time:?[ \t]*(\d{1,4})[ \t]*s(?:ec(?:ond)?s?)?[ \t]*\.?[ \t]*$", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]*take your time:?[ \t]*(\d{1,4})[ \t]*s(?:ec(?:ond)?s?)?[ \t]*\.?[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
 )
 # Where a quotation ends, in contrast to an apostrophe: nothing follows, or a word that leads on does.
 _ENDS = (
@@ -40,11 +41,13 @@ _REQUEST_START = (
 )
 _STARTS = re.compile(_REQUEST_START, re.IGNORECASE)
 _CUT = re.compile(
-    rf"(?<=[.!?;])\s+(?={_REQUEST_START})|(?<=\x03),?\s+and\s+(?=(?:{_POLITE_START})*(?:{VERBS})\b)|\n", re.IGNORECASE
+    rf"(?<=[.!?;])\s+(?={_REQUEST_START})|(?<=\x03),?\s+and\s+(?=(?:{_POLITE_START})*(?:{VERBS})\b)|\n",
+    re.IGNORECASE,
 )
 _NOISE = re.compile(
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day))(?: [\w'\u2019 -]{1,40})?[,!.]*|"
-    r"(?:many )?(?:thanks|thank you|thx|cheers|best|best wishes|(?:kind |best |warm )?regards|sincerely|yours|love|"
+    r"(?:many )?(?:thanks|thank you|thx|cheers|best|best wishes|(?:kind |best |warm )?regards|sincerely|"
+    r"yours|love|"
     r"see you|have a (?:nice|good|great) day)(?: (?:a lot|so much|very much|in advance|again|everyone|all))?"
     r"(?:,? [\w'\u2019-]{1,20}){0,2}[,!.]*",
     re.IGNORECASE,
@@ -56,11 +59,13 @@ _NAME = re.compile(r"[\w.'\u2019-]+(?: [\w.'\u2019-]+){0,2}")
 
 _PAGE_NAME = (
     r"home ?page|front page|start page|main page|"
-    r"(?:(?!(?:on|in|of|for|from|to|the|with|at|after|before|page|every|all|each|this|a)\b)[\w&'\u2019-]+ ){1,3}page|"
+    r"(?:(?!(?:on|in|of|for|from|to|the|with|at|after|before|page|every|all|each|this|a)\b)"
+    r"[\w&'\u2019-]+ ){1,3}page|"
     rf"{QUOTED} page|[\w./-]+\.html?"
 )
 _EVERYWHERE = re.compile(
-    r",?\s*\b(?:everywhere(?: on the (?:web)?site)?|wherever it (?:appears|occurs|is)|throughout(?: the (?:web)?site)?|"
+    r",?\s*\b(?:everywhere(?: on the (?:web)?site)?|throughout(?: the (?:web)?site)?|"
+    r"wherever it (?:appears|occurs|is)|"
     r"(?:on|in) (?:all(?: the)?|every|each)(?: of the)? pages?|(?:on|in) all places|(?:on|in) every place)\b",
     re.IGNORECASE,
 )
@@ -81,6 +86,7 @@ class Sentence:
     quotes: tuple[str, ...]
     where: Where
     original: str
+    stop: str = ""  # the full stop that was left out
 
     def said(self, words: str) -> str:
         """Words of the sentence as they were written, out of their quotes if all of them are in some."""
@@ -141,7 +147,8 @@ def _sentence(piece: str, quotes: tuple[str, ...]) -> Sentence:
     bare = _LEADING.sub("", words)
     asked = bare != words and words.endswith("?")
     bare = _TRAILING.sub("", bare.rstrip("?") if asked else bare).strip()
-    bare = bare.removesuffix(".").rstrip(" ,;") if not bare.endswith("...") else bare
+    stop = "." if bare.endswith(".") and not bare.endswith("...") else ""
+    bare = bare.removesuffix(stop).rstrip(" ,;")
     everywhere = _EVERYWHERE.search(bare)
     bare = _EVERYWHERE.sub("", bare)
     page = _ON_PAGE.search(bare) or _OF_PAGE.search(bare)
@@ -149,7 +156,8 @@ def _sentence(piece: str, quotes: tuple[str, ...]) -> Sentence:
     if page:
         bare = bare[: page.start()] + bare[page.end() :]
     bare = _LEADING.sub("", " ".join(bare.split()).strip(" ,"))
-    return Sentence(bare, quotes, Where(name, everywhere is not None), _restored(piece, quotes).strip())
+    where = Where(name, everywhere is not None)
+    return Sentence(bare, quotes, where, _restored(piece, quotes).strip(), stop)
 
 
 def _restored(words: str, quotes: tuple[str, ...], *, bare: bool = False) -> str:

@@ -21,13 +21,13 @@ from webordinary.adapters.agents.demo.page import (
 )
 
 FORMATTING = frozenset(
-    {"abbr", "b", "bdi", "bdo", "big", "br", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark"}
-    | {"q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"}
+    {"abbr", "b", "bdi", "bdo", "big", "br", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd"}
+    | {"mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"}
 )
 INLINE = FORMATTING | {"a", "data", "label"}
 UNSEEN = frozenset(
-    {"script", "style", "template", "noscript", "textarea", "select", "svg", "math", "iframe", "object", "head"}
-    | {"title", "audio", "video", "canvas"}
+    {"script", "style", "template", "noscript", "textarea", "select", "svg", "math", "iframe", "object"}
+    | {"head", "title", "audio", "video", "canvas"}
 )
 _ALIKE = str.maketrans("\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2011", "'''" + 5 * '"' + "-")
 
@@ -181,7 +181,8 @@ def _in_one_node(page: Page, place: Place, words: str) -> tuple[Text, int, int, 
         node, first, last = _one_node(run, start, end)
     if node is None:
         raise CannotDo(
-            f"the words {shown(place.text)} in {page.path} are not formatted alike; name only a part of them that is"
+            f"the words {shown(place.text)} in {page.path} are not formatted alike; "
+            "name only a part of them that is"
         )
     return node, first, last, words
 
@@ -200,7 +201,7 @@ def _narrowed(run: Run, start: int, end: int, words: str) -> tuple[int, int, str
 
 
 def _one_node(run: Run, start: int, end: int) -> tuple[Text | None, int, int]:
-    """The one text node that a place is in, and where in it; an empty place goes after the letter before it."""
+    """The one text node that a place is in, and where in it; an empty place is after the letter before it."""
     letters = run.letters[start:end]
     if not letters:
         before = run.letters[max(start - 1, 0)]

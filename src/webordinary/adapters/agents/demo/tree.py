@@ -106,7 +106,7 @@ def read_picture(folder: Path, name: str) -> bytes:
 
 
 def name_for_picture(tree: Tree, name: str, content: bytes) -> tuple[str, bool]:
-    """Where a mailed picture goes in the site, and whether it is there already. No other file is overwritten."""
+    """Where a mailed picture goes, and whether it is there already. No other file is overwritten."""
     images = tree.folder / "images"
     if images.is_symlink() or (images.exists() and not images.is_dir()):
         raise CannotDo("the site's images folder is no folder that I can write to")

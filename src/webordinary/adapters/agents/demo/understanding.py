@@ -34,8 +34,8 @@ _PICTURE = r"(?:photograph|photo|picture|image|pic)"
 _SEEN = rf"(?:{_PICTURE}|hero|banner|logo|portrait)"
 _FILE = r"(?P<file>[\w. -]{1,80}?\.(?:jpe?g|png|gif|webp|avif))"
 _ATTACHED = (
-    rf"(?:(?:the |my |this |an? )?(?:(?:new |attached |enclosed )+(?:one|{_PICTURE}|file)|attachment|attached|"
-    rf"(?:one|{_PICTURE}|file) (?:attached|enclosed|in the attachment|i (?:have )?attached)(?: to this mail)?)"
+    rf"(?:(?:the |my |this |an? )?(?:(?:new |attached |enclosed )+(?:one|{_PICTURE}|file)|attached|"
+    rf"attachment|(?:one|{_PICTURE}|file) (?:attached|enclosed|in the attachment|i (?:have )?attached))"
     rf"|this one|(?:the |my )?(?:attached |enclosed )?(?:{_PICTURE} |file )?{_FILE}"
     rf"|(?:the |my )?(?:attached |enclosed |{_PICTURE} |file )+(?P<quoted>{QUOTED}))"
 )
@@ -47,12 +47,14 @@ _PARAGRAPH = r"(?:paragraph|text|sentence|line)"
 _STARTING = (
     r"(?:that |which )?(?:starts|starting|begins|beginning|says|saying|reads|reading|with)(?: with)?:? ?"
 )
-_ANCHOR = (
-    rf"(?:right |just |directly )?(?P<side>after|below|under|beneath|before|above) {_THE}"
-    rf"(?:{_HEADING} |paragraph |section |text )?(?:{_STARTING}|called |named )?(?P<anchor>{QUOTED}|.+?)"
-)
-_QUOTED_ANCHOR = _ANCHOR.replace("|.+?)", ")")
+_SIDE = rf"(?:right |just |directly )?(?P<side>after|below|under|beneath|before|above) {_THE}"
+_BESIDE = rf"(?:{_HEADING}|paragraph|section|text) (?:{_STARTING}|called |named )?"
+_ANCHOR = rf"{_SIDE}{_BESIDE}(?P<anchor>.+?)"
+_QUOTED_ANCHOR = rf"{_SIDE}(?:{_BESIDE})?(?P<anchor>{QUOTED})"
 _ADD = rf"(?:add|insert|put|write) (?:a |an |one |another |this )?(?:new )?{_PARAGRAPH}"
+_ABOUT_ANY_PICTURE = re.compile(
+    rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", re.IGNORECASE
+)
 _BARE_OLD = r"(?!(?:the|my|our|your|all|its|a|an) ).+?"
 
 Found = re.Match[str]
@@ -96,9 +98,7 @@ def _picture(sentence: Sentence, found: Found) -> ReplacePicture:
 
 def _which(sentence: Sentence, words: str) -> str:
     """What a person says about a picture, without the words that say it is one."""
-    bare = re.sub(
-        rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", " ", words, flags=re.IGNORECASE
-    )
+    bare = _ABOUT_ANY_PICTURE.sub(" ", words)
     quoted = re.search(QUOTED, words)
     return sentence.said(quoted[0] if quoted else bare)
 
@@ -128,12 +128,18 @@ def _link(sentence: Sentence, found: Found) -> SetLink:
 def _added(sentence: Sentence, found: Found) -> AddParagraph:
     side = Side.BEFORE if (found["side"] or "").lower() in {"before", "above"} else Side.AFTER
     return AddParagraph(
-        _part(sentence, found, "text"), sentence.where, anchor=_part(sentence, found, "anchor"), side=side
+        _prose(sentence, found), sentence.where, anchor=_part(sentence, found, "anchor"), side=side
     )
 
 
 def _added_last(sentence: Sentence, found: Found) -> AddParagraph:
-    return AddParagraph(_part(sentence, found, "text"), sentence.where)
+    return AddParagraph(_prose(sentence, found), sentence.where)
+
+
+def _prose(sentence: Sentence, found: Found) -> str:
+    """A paragraph's text; a full stop at the end of the mail's sentence is its own."""
+    last = found.end("text") == len(sentence.words) and "\x03" not in found["text"]
+    return _part(sentence, found, "text") + (sentence.stop if last else "")
 
 
 def _removed(sentence: Sentence, found: Found) -> RemoveParagraph:
@@ -152,8 +158,8 @@ def _form(pattern: str, read: Reader) -> tuple[re.Pattern[str], Reader]:
 # In this order: a form that is more exact comes first.
 _FORMS = (
     _form(
-        rf"{_SET} {_THE}(?:alt(?:ernative)?(?: text)?|description)(?: (?:of|for) {_THE}(?P<which>.+?))? {_TO} "
-        rf"(?P<new>.+)",
+        rf"{_SET} {_THE}(?:alt(?:ernative)?(?: text)?|description)"
+        rf"(?: (?:of|for) {_THE}(?P<which>.+?))? {_TO} (?P<new>.+)",
         _description,
     ),
     _form(
@@ -167,7 +173,8 @@ _FORMS = (
         _picture,
     ),
     _form(
-        rf"{_SET} {_THE}(?:(?:page|web ?site|site) )?title(?: from)?(?: (?P<old>{QUOTED}))? {_TO}:? (?P<new>.+)",
+        rf"{_SET} {_THE}(?:(?:page|web ?site|site) )?title(?: from)?(?: (?P<old>{QUOTED}))? {_TO}:? "
+        r"(?P<new>.+)",
         _title,
     ),
     _form(rf"{_SET} {_THE}(?:(?:main|top|page|first) )?(?:{_HEADING}|h1) {_TO}:? (?P<new>.+)", _main_heading),
@@ -175,8 +182,8 @@ _FORMS = (
     _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>.+?) (?:to|into):? (?P<new>.+)", _heading),
     _form(rf"{_SET} {_THE}(?P<old>{QUOTED}) {_HEADING} {_TO}:? (?P<new>.+)", _heading),
     _form(
-        rf"(?:{_SET}|point|direct|send|let) {_THE}(?:(?:target|address|url) of {_THE})?link (?:called |named |to )?"
-        rf"(?P<label>{QUOTED}|.+?) (?:(?:go|lead|point|link|goes|leads) )?(?:to|at|into):? (?P<new>.+)",
+        rf"(?:{_SET}|point|direct|send|let) {_THE}(?:(?:target|address|url) of {_THE})?link "
+        rf"(?:called |named |to )?(?P<label>{QUOTED}|.+?) (?:(?:go|lead|point|link|goes|leads) )?(?:to|at|into):? (?P<new>.+)",
         _link,
     ),
     _form(
@@ -186,25 +193,18 @@ _FORMS = (
     ),
     _form(rf"link {_THE}(?:words? |text )?(?P<label>{QUOTED}|.+?) (?:to|with):? (?P<new>.+)", _link),
     _form(rf"{_ADD} {_QUOTED_ANCHOR},?:? (?:{_STARTING})?(?P<text>.+)", _added),
+    _form(rf"{_ADD}:? ?(?:{_STARTING})?(?P<text>{QUOTED}|.+?),? {_QUOTED_ANCHOR}", _added),
+    _form(rf"{_ADD}:? ?(?:{_STARTING})?(?P<text>{QUOTED}|.+?),? {_ANCHOR}", _added),
+    _form(rf"{_QUOTED_ANCHOR},? (?:please )?{_ADD}:? ?(?:{_STARTING})?(?P<text>.+)", _added),
     _form(
-        rf"{_ADD}:? ?(?:{_STARTING})?"
-        rf"(?P<text>{QUOTED}|.+?),? {_ANCHOR}",
-        _added,
-    ),
-    _form(
-        rf"{_ANCHOR},? (?:please )?{_ADD}:? ?"
-        rf"(?:{_STARTING})?(?P<text>.+)",
-        _added,
-    ),
-    _form(
-        rf"{_ADD}:? ?"
-        rf"(?:at the (?:end|bottom) )?(?:{_STARTING})?(?P<text>(?!(?:after|before|below|under|above)\b).+?)(?: at the (?:end|bottom))?",
+        rf"{_ADD}:? ?(?:at the (?:end|bottom) )?(?:{_STARTING})?"
+        r"(?P<text>(?!(?:after|before|below|under|above)\b).+?)(?: at the (?:end|bottom))?",
         _added_last,
     ),
     _form(rf"(?:remove|delete|drop|take out) {_THE}paragraph:? ?(?:{_STARTING})?(?P<start>.+)", _removed),
     _form(
-        rf"(?:replace|change|swap|update|correct|edit|switch) (?:all )?{_THE}(?:words? |text |phrase |sentence |price )?"
-        rf"(?P<old>{QUOTED}) (?:with|by|to|into|for) (?P<new>.+)",
+        rf"(?:replace|change|swap|update|correct|edit|switch) (?:all )?{_THE}"
+        rf"(?:words? |text |phrase |sentence |price )?(?P<old>{QUOTED}) (?:with|by|to|into|for) (?P<new>.+)",
         _text,
     ),
     _form(

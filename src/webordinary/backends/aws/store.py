@@ -1,0 +1,100 @@
+"""The claim protocol on the cloud: each verb is one transaction, and never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webordinary.backends.aws import submitting
+from webordinary.backends.aws.changing import Lanes, Reading, head_and_next
+from webordinary.backends.aws.claiming import Claiming
+from webordinary.backends.aws.dynamo import Dynamo
+from webordinary.backends.aws.listening import Listening
+from webordinary.backends.aws.rows import lane_key, ownership
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.backends.aws.wakeups import CloudWakeups
+from webordinary.backends.polling import Nothing
+from webordinary.backends.wakeups import CLAIMS, lane_topic
+from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
+from webordinary.core.job import Duplicate, Job, Submitted
+from webordinary.core.lane import Lane
+from webordinary.core.outcome import Outcome
+from webordinary.ports.clock import Clock
+
+
+class AwsGatekeeper:
+    """See `Gatekeeper`. It has one way to read and none to write."""
+
+    def __init__(self, dynamo: Dynamo, settings: AwsSettings, clock: Clock) -> None:
+        """Look at the ownership table."""
+        self._get, self._table, self._clock = dynamo.get, settings.lanes, clock
+
+    async def owner(self, lane: Lane) -> Ownership | None:
+        """See `Gatekeeper.owner`."""
+        return ownership(await self._get(self._table, lane_key(lane)), self._clock.now())
+
+
+class AwsStore:
+    """See `Store`."""
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        claiming: Claiming,
+        gatekeeper: AwsGatekeeper,
+        wakeups: CloudWakeups,
+        listening: Listening,
+    ) -> None:
+        """Keep the protocol in tables."""
+        self._lanes, self._claiming, self._gatekeeper = lanes, claiming, gatekeeper
+        self._wakeups, self._listening = wakeups, listening
+
+    async def submit(self, job: Job) -> Submitted | Duplicate:
+        """See `Broker.submit`."""
+        return await submitting.submit(self._lanes, job)
+
+    async def owner(self, lane: Lane) -> Ownership | None:
+        """See `Gatekeeper.owner`."""
+        return await self._gatekeeper.owner(lane)
+
+    async def claim(
+        self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
+    ) -> Claimed | Nothing:
+        """See `Broker.claim`."""
+        self._wakeups.own_workers.add(worker)
+        answer = await self._claiming.claim(worker, room, idle, only)
+        if only is not None and isinstance(answer, Nothing):
+            # Whoever is tied to one lane must not take requests for others from their queue.
+            return Nothing(min(answer.retry_in, self._wakeups.look_again_seconds))
+        return answer
+
+    async def next_job(self, claim: Claim) -> Delivery | Nothing:
+        """See `Broker.next_job`."""
+        reading = Reading([claim.lane], head_and_next)
+        return await self._lanes.change(reading, lambda model: model.next_job(claim))
+
+    async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
+        """See `Broker.keep`. An owner whose wake-up was lost finds its jobs with its next beat."""
+        self._wakeups.own_workers.add(presence.worker)
+        pulse = await self._claiming.keep(presence, claims)
+        kept = [claim.lane for claim in claims if claim not in pulse.lost]
+        self._listening.holds(presence.worker, kept)
+        if pulse.lanes_with_work:
+            self._wakeups.send(lane_topic(lane) for lane in kept)
+        if presence.gone:
+            self._wakeups.own_workers.discard(presence.worker)
+        return pulse
+
+    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
+        """See `Broker.settle`. Outcome, what happened, the owed letter and the owed callback are one write."""
+        reading = Reading([delivery.claim.lane], head_and_next, [delivery.job.id])
+        return await self._lanes.change(reading, lambda model: model.settle(delivery, outcome, more=more))
+
+    async def release(self, claim: Claim) -> None:
+        """See `Broker.release`."""
+        await self._claiming.release(claim)
+
+    async def sweep(self) -> int:
+        """See `Broker.sweep`. Whoever waits here for lanes looks again: a request may have been lost."""
+        found = await self._claiming.sweep()
+        self._wakeups.send([CLAIMS])
+        return found

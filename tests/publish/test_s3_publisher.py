@@ -1,0 +1,342 @@
+"""Publishing into buckets of an emulated cloud."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.emulators import ministack
+from tests.publish.site_files import PROJECT, claim, put, released, site
+from webordinary.adapters.s3.client import S3Client, s3_client
+from webordinary.adapters.s3.pointer import POINTER_KEY, PointerStore
+from webordinary.adapters.s3.publisher import S3Publisher
+from webordinary.core.errors import BackendUnavailable, BadInput, ClaimLost, StoreBusy
+from webordinary.core.release import Place
+
+PREVIEW, LIVE = "edit.amelia", "amelia"
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with ministack(tmp_path_factory.mktemp("ministack")) as address:
+        yield address
+
+
+class Calls(list[tuple[str, str]]):
+    """The calls that were made, in their order: what was done, to which object."""
+
+    def listen(self, client: Any) -> None:
+        client.meta.events.register("before-parameter-build.s3", self._heard)
+
+    def _heard(self, params: dict[str, Any], model: Any, **_: object) -> None:
+        self.append((model.name, f"{params['Bucket']}/{params.get('Key', '')}"))
+
+    def written(self) -> list[str]:
+        """Objects that were sent, without the pointer."""
+        return [key for name, key in self if name in ("PutObject", "CopyObject") and POINTER_KEY not in key]
+
+
+@pytest.fixture
+def calls() -> Calls:
+    return Calls()
+
+
+@pytest.fixture
+async def client(endpoint: str, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    async with s3_client(region="us-east-1", endpoint=endpoint) as opened:
+        real: Any = opened
+        for bucket in (PREVIEW, LIVE):
+            await real.create_bucket(Bucket=bucket)
+        calls.listen(real)
+        yield real
+        for bucket in (PREVIEW, LIVE):
+            for key in await keys(real, bucket):
+                await real.delete_object(Bucket=bucket, Key=key)
+            await real.delete_bucket(Bucket=bucket)
+
+
+@pytest.fixture
+def s3(client: S3Client) -> S3Publisher:
+    return S3Publisher(client, address=lambda project, place: f"http://{place}.{project}.example/")
+
+
+async def keys(client: Any, bucket: str) -> list[str]:
+    answer = await client.list_objects_v2(Bucket=bucket)
+    return [one["Key"] for one in answer.get("Contents", ())]
+
+
+async def content(client: Any, bucket: str) -> dict[str, bytes]:
+    """What visitors can see."""
+    found = {}
+    for key in await keys(client, bucket):
+        if key != POINTER_KEY:
+            answer = await client.get_object(Bucket=bucket, Key=key)
+            async with answer["Body"] as body:
+                found[key] = await body.read()
+    return found
+
+
+def on_disk(folder: Path) -> dict[str, bytes]:
+    return {file.path: (folder / file.path).read_bytes() for file in released(folder).files}
+
+
+async def test_a_site_is_sent_with_its_types_and_how_long_it_may_be_kept(
+    s3: S3Publisher, client: Any, tmp_path: Path
+) -> None:
+    folder = put(
+        tmp_path,
+        {
+            "index.html": "x",
+            "app-3f2a9c1b.js": "x",
+            "photo-20240131.jpg": "x",
+            "ä b+c.txt": "x",
+            "unknown": "x",
+        },
+    )
+    release = released(folder)
+    assert await s3.current(PROJECT, Place.PREVIEW) is None
+    await s3.publish(claim(1), release, folder, "c1")
+    assert await s3.current(PROJECT, Place.PREVIEW) == (release, "c1")
+    assert await s3.current(PROJECT, Place.LIVE) is None
+    assert await content(client, PREVIEW) == on_disk(folder)
+    seen = {}
+    for key in on_disk(folder):
+        head = await client.head_object(Bucket=PREVIEW, Key=key)
+        seen[key] = (head["ContentType"], head["CacheControl"])
+        assert head["Metadata"]["sha256"] in {file.sha256 for file in release.files}
+    assert seen == {
+        "index.html": ("text/html; charset=utf-8", "no-cache"),
+        "app-3f2a9c1b.js": ("text/javascript; charset=utf-8", "public, max-age=31536000, immutable"),
+        "photo-20240131.jpg": ("image/jpeg", "public, max-age=60"),
+        "ä b+c.txt": ("text/plain; charset=utf-8", "public, max-age=60"),
+        "unknown": ("application/octet-stream", "public, max-age=60"),
+    }
+    assert s3.address(PROJECT, Place.LIVE) == "http://live.amelia.example/"
+
+
+async def test_what_pages_load_comes_first_then_pages_then_the_pointer_and_deletions_last(
+    s3: S3Publisher, client: Any, calls: Calls, tmp_path: Path
+) -> None:
+    """A visitor's new page must not miss its picture, and an old page must not before its successor is there."""
+    await s3.publish(claim(1), *site(tmp_path / "a", "one", **{"old.html": "x", "old.css": "x"}), "c1")
+    calls.clear()
+    await s3.publish(claim(1), *site(tmp_path / "b", "two", **{"new.png": "x"}), "c2")
+    changes = [call for call in calls if call[0] in ("PutObject", "DeleteObjects")]
+    pointer = ("PutObject", f"{PREVIEW}/{POINTER_KEY}")
+    assert changes[0] == pointer
+    assert set(changes[1:3]) == {("PutObject", f"{PREVIEW}/{key}") for key in ("css/site.css", "new.png")}
+    assert set(changes[3:5]) == {
+        ("PutObject", f"{PREVIEW}/{key}") for key in ("index.html", "about/index.html")
+    }
+    assert changes[5:] == [pointer, ("DeleteObjects", f"{PREVIEW}/"), pointer]
+    assert set(await content(client, PREVIEW)) == {
+        "about/index.html", "css/site.css", "index.html", "logo.svg", "new.png",
+    }  # fmt: skip
+
+
+async def test_unchanged_files_are_not_sent_again_unless_somebody_tampered_with_them(
+    s3: S3Publisher, client: Any, calls: Calls, tmp_path: Path
+) -> None:
+    release, folder = site(tmp_path, "one")
+    await s3.publish(claim(1), release, folder, "c1")
+    calls.clear()
+    await s3.publish(claim(1), release, folder, "c2")
+    assert calls.written() == []
+    assert await s3.current(PROJECT, Place.PREVIEW) == (release, "c2")
+    await client.put_object(Bucket=PREVIEW, Key="logo.svg", Body=b"defaced")
+    await client.delete_object(Bucket=PREVIEW, Key="index.html")
+    await client.put_object(Bucket=PREVIEW, Key="google-verification.html", Body=b"put here by hand")
+    calls.clear()
+    await s3.publish(claim(1), release, folder, "c3")
+    assert calls.written() == [f"{PREVIEW}/logo.svg", f"{PREVIEW}/index.html"]
+    by_hand = {"google-verification.html": b"put here by hand"}  # not ours, so it stays
+    assert await content(client, PREVIEW) == on_disk(folder) | by_hand
+
+
+async def test_promoting_copies_exactly_the_previewed_objects_inside_the_store(
+    s3: S3Publisher, client: Any, calls: Calls, tmp_path: Path
+) -> None:
+    assert await s3.promote(claim(1)) is None
+    release, folder = site(tmp_path / "a", "one")
+    await s3.publish(claim(1), release, folder, "c1")
+    put(folder, {"index.html": "changed since"})
+    calls.clear()
+    assert await s3.promote(claim(1)) == "c1"
+    assert {name for name, key in calls if POINTER_KEY not in key} <= {"CopyObject", "ListObjectsV2"}
+    assert await s3.current(PROJECT, Place.LIVE) == (release, "c1")
+    assert await content(client, LIVE) == await content(client, PREVIEW)
+    head = await client.head_object(Bucket=LIVE, Key="index.html")
+    assert head["ContentType"] == "text/html; charset=utf-8"
+    await s3.publish(claim(1), *site(tmp_path / "b", "two"), "c2")
+    calls.clear()
+    assert await s3.promote(claim(1)) == "c2"
+    assert f"{LIVE}/logo.svg" not in calls.written()  # it was live already
+
+
+async def test_an_object_that_is_not_the_previewed_one_any_more_is_never_made_live(
+    s3: S3Publisher, client: Any, tmp_path: Path
+) -> None:
+    await s3.publish(claim(1), *site(tmp_path, "one"), "c1")
+    await client.put_object(Bucket=PREVIEW, Key="index.html", Body=b"another change, half-way")
+    with pytest.raises(BackendUnavailable, match="preview was changed"):
+        await s3.promote(claim(1))
+    assert "index.html" not in await content(client, LIVE)
+    assert await s3.current(PROJECT, Place.LIVE) is None
+    await s3.publish(claim(1), *site(tmp_path, "one"), "c1")
+    assert await s3.promote(claim(1)) == "c1"
+    assert await content(client, LIVE) == on_disk(tmp_path)
+
+
+async def test_a_stale_fence_writes_nothing_at_all(
+    s3: S3Publisher, client: Any, calls: Calls, tmp_path: Path
+) -> None:
+    await s3.publish(claim(4), *site(tmp_path / "a", "one"), "c1")
+    await s3.enter(claim(5))
+    calls.clear()
+    for late in (
+        s3.publish(claim(4), *site(tmp_path / "b", "two"), "c2"),
+        s3.promote(claim(4)),
+        s3.enter(claim(4)),
+    ):
+        with pytest.raises(ClaimLost):
+            await late
+    assert {name for name, _ in calls} == {"GetObject"}
+    await s3.enter(claim(5))
+    assert {name for name, _ in calls} == {"GetObject"}  # the same fence again writes nothing either
+    await s3.publish(claim(1, user="anna"), *site(tmp_path / "b", "two"), "c2")
+
+
+async def test_entering_guards_the_live_bucket_too(s3: S3Publisher, client: Any, tmp_path: Path) -> None:
+    """A stale owner that read the preview's pointer before must fail at the live one."""
+    await s3.enter(claim(5))
+    assert (await PointerStore(client, LIVE).read()).fences == {"scott": 5}
+
+
+async def test_an_owner_that_is_overtaken_stops_within_a_batch_and_its_successor_mends_the_site(
+    s3: S3Publisher, client: Any, calls: Calls, tmp_path: Path
+) -> None:
+    folder = put(tmp_path / "a", {f"{number}.txt": f"old {number}" for number in range(150)})
+    newer = put(tmp_path / "b", {f"{number}.txt": f"new {number}" for number in range(100)})
+    late = asyncio.create_task(s3.publish(claim(1), released(folder), folder, "c1"))
+    while not calls.written():
+        await asyncio.sleep(0)
+    await s3.enter(claim(2))
+    with pytest.raises(ClaimLost):
+        await late
+    sent = len(calls.written())
+    assert sent < 150
+    assert await s3.current(PROJECT, Place.PREVIEW) is None
+    await s3.publish(claim(2), released(newer), newer, "c2")
+    assert await content(client, PREVIEW) == on_disk(newer)  # what the late one had sent is gone, too
+
+
+async def test_of_two_lanes_that_publish_at_once_one_is_told_to_come_again(
+    s3: S3Publisher, client: Any, tmp_path: Path
+) -> None:
+    folders = {
+        user: put(tmp_path / user, {f"{number}.txt": f"{user} {number}" for number in range(150)})
+        for user in ("scott", "anna")
+    }
+    ended = await asyncio.gather(
+        *(s3.publish(claim(1, user), released(folder), folder, user) for user, folder in folders.items()),
+        return_exceptions=True,
+    )
+    assert sorted(type(one) for one in ended if one is not None) in ([], [StoreBusy])
+    current = await s3.current(PROJECT, Place.PREVIEW)
+    assert current is not None
+    assert await content(client, PREVIEW) == on_disk(folders[current[1]])
+
+
+async def test_of_many_that_change_the_pointer_at_once_every_word_is_kept(client: Any) -> None:
+    await asyncio.gather(
+        *(
+            PointerStore(client, PREVIEW).change(lambda p, n=n: p.entered(claim(n, f"user{n}")))
+            for n in range(1, 6)
+        )
+    )
+    assert (await PointerStore(client, PREVIEW).read()).fences == {f"user{n}": n for n in range(1, 6)}
+
+
+async def test_an_answer_that_got_lost_is_not_taken_for_a_conflict(
+    s3: S3Publisher, client: Any, tmp_path: Path
+) -> None:
+    """The library repeats a call whose answer did not come; the repetition fails on the first one's success."""
+    repeated = RepeatsPointerWrites(client)
+    release, folder = site(tmp_path, "one")
+    await S3Publisher(repeated, address=lambda *_: "").publish(claim(1), release, folder, "c1")
+    assert repeated.repetitions == 3
+    assert await s3.current(PROJECT, Place.PREVIEW) == (release, "c1")
+
+
+class RepeatsPointerWrites:
+    """The real client, on a line that loses the first answer to each write of the pointer."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self.repetitions = client, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def put_object(self, **wanted: Any) -> Any:
+        if wanted["Key"] == POINTER_KEY:
+            await self._client.put_object(**wanted)
+            self.repetitions += 1
+        return await self._client.put_object(**wanted)
+
+
+async def test_bytes_that_are_not_those_of_the_manifest_are_refused_before_anything_is_sent(
+    s3: S3Publisher, client: Any, calls: Calls, tmp_path: Path
+) -> None:
+    await s3.publish(claim(1), *site(tmp_path / "a", "one"), "c1")
+    release, folder = site(tmp_path / "b", "two")
+    put(folder, {"index.html": "<p>too</p>"})
+    calls.clear()
+    with pytest.raises(BadInput, match=r"index\.html was changed"):
+        await s3.publish(claim(1), release, folder, "c2")
+    assert calls.written() == []
+    assert await content(client, PREVIEW) == on_disk(tmp_path / "a")
+
+
+async def test_a_withdrawn_project_is_in_no_bucket_and_its_stale_owners_stay_out(
+    s3: S3Publisher, client: Any, tmp_path: Path
+) -> None:
+    first = site(tmp_path, "one")
+    await s3.publish(claim(2), *first, "c1")
+    await s3.promote(claim(2))
+    await s3.withdraw(PROJECT)
+    assert [await s3.current(PROJECT, place) for place in Place] == [None, None]
+    assert await content(client, PREVIEW) == await content(client, LIVE) == {}
+    with pytest.raises(ClaimLost):
+        await s3.publish(claim(1), *first, "c1")
+    await s3.publish(claim(2), *first, "c1")
+    assert await content(client, PREVIEW) == on_disk(tmp_path)
+
+
+async def test_more_objects_than_one_page_of_a_listing_are_all_looked_at(
+    s3: S3Publisher, client: Any, calls: Calls, tmp_path: Path
+) -> None:
+    folder = put(tmp_path, {f"{number}.txt": "x" for number in range(1100)})
+    await s3.publish(claim(1), released(folder), folder, "c1")
+    calls.clear()
+    await s3.publish(claim(1), released(folder), folder, "c2")
+    assert calls.written() == []
+    await s3.withdraw(PROJECT)
+    assert await keys(client, PREVIEW) == [POINTER_KEY]
+
+
+async def test_a_store_that_refuses_or_does_not_answer_is_told_in_our_words(
+    s3: S3Publisher, client: Any, tmp_path: Path
+) -> None:
+    elsewhere = S3Publisher(client, address=lambda *_: "", preview_bucket="nowhere-{}".format)
+    with pytest.raises(BackendUnavailable, match="NoSuchBucket"):
+        await elsewhere.publish(claim(1), *site(tmp_path, "one"), "c1")
+    await client.put_object(Bucket=PREVIEW, Key=POINTER_KEY, Body=b"{")
+    with pytest.raises(BackendUnavailable, match="is damaged"):
+        await s3.current(PROJECT, Place.PREVIEW)
+    async with s3_client(region="us-east-1", endpoint="http://127.0.0.1:9") as nobody:
+        with pytest.raises(BackendUnavailable, match="did not answer"):
+            await S3Publisher(nobody, address=lambda *_: "").current(PROJECT, Place.PREVIEW)
