@@ -1,6 +1,7 @@
 """What a commit says, what is in it, and what becomes of conflicts."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BadInput
 from webordinary.core.work import ChangeKind, FileChange
 from webordinary.ports.workspaces import Unresolved
+
+OURS = re.compile(r"\s*(webordinary-|requested-by)", re.IGNORECASE)
 
 
 async def test_a_commit_says_who_asked_for_what(worker: GitWorkspaces, site: Site) -> None:
@@ -67,6 +70,8 @@ async def test_nobody_forges_a_trailer(
     trailers = git(site.repository, "log", "-1", "--format=%(trailers:key=Webordinary-Job,valueonly)", EDIT)
     assert trailers.strip() == "j1"
     assert len(site.message().splitlines()[0]) <= 72
+    body = site.message().split("\n\n")[1:-1]
+    assert not [line for line in "\n".join(body).splitlines() if OURS.match(line)]
     git(site.repository, "fsck", "--strict")
 
 

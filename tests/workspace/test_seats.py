@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.world import ManualClock
 from tests.workspace.conftest import NewWorker
-from tests.workspace.site import MAYA, Site, delivery
+from tests.workspace.site import MAYA, Site, delivery, signed
 from webordinary.adapters.git.workspaces import IN_USE_SECONDS, GitWorkspaces
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.lane import Lane
@@ -66,6 +66,21 @@ async def test_the_coldest_trees_make_room_and_those_in_use_do_not(
     assert (busy.room.tree / "photo.jpg").read_bytes() == PHOTO
     again = await worker.open(delivery("j11", session="cold"), site.project)
     assert (again.room.tree / "photo.jpg").read_bytes() == PHOTO
+
+
+async def test_what_a_job_works_in_stays_however_little_room_there_is(
+    site: Site, new_worker: NewWorker, clock: ManualClock
+) -> None:
+    worker = new_worker(cap=1)
+    busy = await worker.open(delivery("m1", lane=MAYA, session="busy"), site.project)
+    (busy.room.tree / "index.html").write_text("half done")
+    clock.advance(3_600)
+    await worker.open(delivery("j1", session="one"), site.project)
+    clock.advance(3_600)
+    await worker.open(delivery("j2", session="two"), site.project)
+    assert (busy.room.tree / "index.html").read_text() == "half done"
+    assert {path.rpartition("/")[2] for path in sessions(worker._root)} == {"busy", "two"}
+    assert isinstance(await worker.commit(busy, signed()), str)
 
 
 async def test_mirrors_go_after_trees_and_come_back(

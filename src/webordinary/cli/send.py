@@ -181,7 +181,7 @@ def _text(desk: Desk, letter: Letter) -> str:
         return ""
     message = message_from_bytes(path.read_bytes(), policy=default)
     body = message.get_body(("plain",))
-    return str(body.get_content()) if body is not None else ""
+    return str(body.get_content()).replace("\r\n", "\n") if body is not None else ""
 
 
 def _tell(args: argparse.Namespace, record: MailRecord, job: JobView | None, reply: str) -> None:

@@ -23,7 +23,6 @@ from webordinary.dashboard.asking import (
     Page,
     body_of,
     lane_of,
-    page_of,
     text_of,
 )
 from webordinary.dashboard.front import Front

@@ -1,4 +1,4 @@
-"""Charts as numbers: where lines, dots and labels go. A template draws them; colours are the style sheet's."""
+"""Charts as numbers: where lines, dots and labels go. A template draws them, the style sheet colours them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page can do: redrive, drop, interrupt, release, ask for an undo or a publish. All with the token."""
+"""What the page can do: redrive, drop, interrupt, release, ask for an undo or a publish. Needs the token."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ class Guard:
         frames = frames or "'none'"
         self._headers = {
             "content-security-policy": (
-                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-                "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
                 f"frame-src {frames}"
             ),
             "x-content-type-options": "nosniff",

@@ -13,6 +13,7 @@ from webordinary.core.waiting import MOVING, QUIET, Cause, counted, span
 from webordinary.dashboard.timeline import kind_of
 
 FOLDER = Path(__file__).parent
+NOTHING = Markup('<span class="none">none</span>')
 PATCH_LINES_MAX = 2_000
 PATCH_CHARACTERS = 400  # of one line
 
@@ -31,6 +32,7 @@ def environment() -> Environment:
         one_line=one_line,
         moment=moment,
         until=until,
+        waited=waited,
         tone=tone,
         happening=kind_of,
         lane_path=lane_path,
@@ -50,16 +52,21 @@ def one_line(text: str, characters: int = 160) -> str:
 def moment(at: float | None, now: float) -> Markup:
     """When something was; the page counts on by itself."""
     if at is None:
-        return Markup('<span class="none">–</span>')
+        return NOTHING
     return Markup('<time data-at="{:.1f}" datetime="{}" title="{}">{} ago</time>').format(
         at, _iso(at), _in_full(at), span(now - at)
     )
 
 
+def waited(at: float, now: float) -> Markup:
+    """How long something has waited; the page counts on by itself."""
+    return Markup('<time data-at="{:.1f}" title="{}">{}</time>').format(at, _in_full(at), span(now - at))
+
+
 def until(at: float | None, now: float) -> Markup:
     """How long something still lasts; the page counts down by itself."""
     if at is None:
-        return Markup('<span class="none">–</span>')
+        return NOTHING
     return Markup('<time data-until="{:.1f}" datetime="{}" title="{}">{}</time>').format(
         at, _iso(at), _in_full(at), span(at - now)
     )

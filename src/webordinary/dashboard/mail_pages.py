@@ -1,4 +1,4 @@
-"""Pages about mail: what came in and what became of it, what went out. Mail is hostile: nothing of it is run."""
+"""Pages about mail: what came in and became of it, what went out. Mail is hostile: nothing of it is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers over the latest jobs and claims: time to claim, latency, depth. A bounded window, never all there is."""
+"""Numbers over the latest jobs and claims, never over all there is: time to claim, latency, depth."""
 
 from __future__ import annotations
 

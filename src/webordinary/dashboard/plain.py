@@ -10,7 +10,7 @@ from enum import Enum
 
 from webordinary.core.lane import Lane
 
-Schema = dict[str, object]
+Schema = Mapping[str, object]
 
 _SIMPLE: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 

@@ -46,7 +46,7 @@ class _Server(uvicorn.Server):
     """Signals are the business of whoever started us."""
 
     @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def,override]  # noqa: ANN202 - uvicorn's own hook
+    def capture_signals(self):  # type: ignore[no-untyped-def] # noqa: ANN202 - uvicorn's own hook
         yield
 
 

@@ -1,4 +1,4 @@
-"""The picture of a lane: who held it when, what ran in it, and what happened. Numbers only; a template draws it."""
+"""The picture of a lane: who held it when, what ran, what happened. Numbers only; a template draws it."""
 
 from __future__ import annotations
 

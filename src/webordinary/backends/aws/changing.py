@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from webordinary.backends.aws.changes import Changes, changes_of
 from webordinary.backends.aws.dynamo import Dynamo, Key
@@ -65,31 +66,30 @@ class Lanes:
         """Change the lanes of an account."""
         self.dynamo, self.settings, self.limits, self.clock = dynamo, settings, limits, clock
         self._hints = hints
-        self._locks: dict[Lane, asyncio.Lock] = {}
+        self._turns: dict[Lane, _Turn] = {}
 
     async def change(self, reading: Reading, verb: Verb[T]) -> T:
         """Carry out a verb. What it raises leaves no trace; what it says is true when this comes back."""
         async with self._one_at_a_time(reading.lanes):
-            answered: tuple[str, T] | None = None
+            tried: _Tried[T] | None = None
             owed_before: set[tuple[str, LetterKind]] = set()
             for attempt in range(ATTEMPTS):
                 model = await self.read(reading)
-                if answered is not None and self._was_written(model, answered[0]):
-                    return answered[1]  # the answer was lost on its way, the write was not
+                if tried is not None and tried.was_written(model):
+                    await self._hints.told(tried.model, tried.made)
+                    return tried.answer
                 model.letters_known |= owed_before
-                answer, token = await verb(model), self.clock.unique()
+                answer, token = await verb(model), new_token()
                 made = changes_of(model, list(model.lanes), self.settings, self.clock, token)
                 try:
                     await self.write(model, made, token)
                     return answer
                 except ChangedMeanwhile as refused:
-                    answered = token, answer
+                    tried = _Tried(model, made, token, answer)
                     owed_before |= {made.letters[place] for place in refused.failed if place in made.letters}
                 await self.pause(attempt)
         names = ", ".join(str(lane) for lane in reading.lanes)
-        raise BackendUnavailable(
-            f"others kept changing {names}; nothing was stored, the call may be repeated"
-        )
+        raise BackendUnavailable(f"others kept changing {names}; nothing was stored, try again")
 
     async def read(self, reading: Reading) -> Model:
         """Read lanes first and their jobs then: a job is never older than its lane."""
@@ -122,20 +122,45 @@ class Lanes:
         most = min(PAUSE_SECONDS * 2**attempt, PAUSE_MOST_SECONDS)
         await self.clock.sleep(most * (0.5 + self.clock.chance()))
 
-    @staticmethod
-    def _was_written(model: Model, token: str) -> bool:
-        return any(item.get("writeId") == token for item in model.lanes_read.values())
-
     @asynccontextmanager
     async def _one_at_a_time(self, lanes: Sequence[Lane]) -> AsyncIterator[None]:
         """Calls of this process wait for each other here, instead of failing each other there."""
         async with AsyncExitStack() as stack:
             for lane in sorted(set(lanes)):
-                lock = self._locks.setdefault(lane, asyncio.Lock())
-                await stack.enter_async_context(lock)
-                stack.callback(self._forget, lane, lock)
+                turn = self._turns.setdefault(lane, _Turn())
+                turn.takers += 1
+                stack.callback(self._leave, lane, turn)
+                await stack.enter_async_context(turn.lock)
             yield
 
-    def _forget(self, lane: Lane, lock: asyncio.Lock) -> None:
-        if not lock._waiters and self._locks.get(lane) is lock:  # noqa: SLF001 - nobody else wants it
-            del self._locks[lane]
+    def _leave(self, lane: Lane, turn: _Turn) -> None:
+        turn.takers -= 1
+        if not turn.takers:
+            del self._turns[lane]
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Whose turn it is to change a lane, among the calls of this process."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    takers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried(Generic[T]):
+    """A write that was refused; or was it its repetition, after an answer that was lost on its way?"""
+
+    model: Model
+    made: Changes
+    token: str
+    answer: T
+
+    def was_written(self, model: Model) -> bool:
+        """Whether the tables hold this very write."""
+        return any(item.get("writeId") == self.token for item in model.lanes_read.values())
+
+
+def new_token() -> str:
+    """Name a write, so that it can be told from all others."""
+    return uuid.uuid4().hex

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changes import changes_of
-from webordinary.backends.aws.changing import Lanes, Reading, head_only
+from webordinary.backends.aws.changing import Lanes, Reading, head_only, new_token
 from webordinary.backends.aws.dynamo import Where
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.model import Model
@@ -88,7 +88,7 @@ class Claiming:
         return Claimed(tuple(claim for claim, mine in zip(answer.claims, written, strict=True) if mine))
 
     async def _write(self, model: Model, lanes: list[Lane]) -> bool:
-        token = self._clock.unique()
+        token = new_token()
         made = changes_of(model, lanes, self._settings, self._clock, token)
         try:
             await self._lanes.write(model, made, token)
@@ -181,7 +181,3 @@ class Claiming:
             if vain or (stranded and found < self._lanes.limits.sweep_lanes_max):
                 found += await self._lanes.change(Reading([lane]), lambda one: one.sweep())
         return found
-
-    async def anybody_waiting(self) -> bool:
-        """Whether a lane waits for an owner: a request may have been lost on its way."""
-        return bool(await self._waiting())

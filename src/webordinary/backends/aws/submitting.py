@@ -8,6 +8,7 @@ from webordinary.backends.aws.model import Model
 from webordinary.backends.aws.values import Item
 from webordinary.core.errors import BadInput
 from webordinary.core.job import Arrival, Duplicate, Job, JobId, Submitted
+from webordinary.core.lane import Lane
 
 REPLACED_AT_ONCE = 30  # a transaction has room for so many endings, each with its letter
 
@@ -63,18 +64,16 @@ def _some(lane: Item) -> list[str]:
     return open_jobs[: REPLACED_AT_ONCE + 1] if len(open_jobs) > REPLACED_AT_ONCE else []
 
 
-async def attach_token(lanes: Lanes, job: Job, task_token: str) -> Item | None:
-    """Have the end of a job that is in its lane told to this token; its item, if it has ended already."""
+async def attach_token(lanes: Lanes, lane: Lane, job: JobId, task_token: str) -> Item | None:
+    """Have a job's end told to this token. If it has ended already, give its item: it is to be told now."""
 
     async def verb(model: Model) -> Item | None:
-        item = model.jobs_read.get(job.id)
+        item = model.jobs_read.get(job)
         if item is None:
-            raise BadInput(f"{job.lane} has no job {job.id}")
-        if not model.jobs[job.id].open:
+            raise BadInput(f"{lane} has no job {job}")
+        if not model.jobs[job].open:
             return item
-        model.new_tokens[job.id] = task_token
+        model.new_tokens[job] = task_token
         return None
 
-    return await lanes.change(Reading([job.lane], head_only, [job.id]), verb)
-
-
+    return await lanes.change(Reading([lane], head_only, [job]), verb)
