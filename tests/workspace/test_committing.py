@@ -70,8 +70,8 @@ async def test_nobody_forges_a_trailer(
     trailers = git(site.repository, "log", "-1", "--format=%(trailers:key=Webordinary-Job,valueonly)", EDIT)
     assert trailers.strip() == "j1"
     assert len(site.message().splitlines()[0]) <= 72
-    body = site.message().split("\n\n")[1:-1]
-    assert not [line for line in "\n".join(body).splitlines() if OURS.match(line)]
+    told = site.message().split("\n\n")[1:-1]
+    assert not [line for line in "\n".join(told).splitlines() if OURS.match(line)]
     git(site.repository, "fsck", "--strict")
 
 

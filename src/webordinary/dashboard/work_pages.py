@@ -12,10 +12,10 @@ from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId, JobState
 from webordinary.core.release import Place
 from webordinary.core.views import JobView
-from webordinary.dashboard.asking import PAGE, Asked, lane_of, text_of
+from webordinary.dashboard.asking import Asked, lane_of, text_of
 from webordinary.dashboard.charts import charts
 from webordinary.dashboard.front import Front, as_picture, as_text
-from webordinary.dashboard.metrics import measure
+from webordinary.dashboard.metrics import JOBS_WINDOW, measure
 from webordinary.dashboard.reading import (
     HISTORY_SHOWN,
     address,
@@ -208,7 +208,7 @@ class WorkPages:
         Asked(request)
         measured = await measure(self._parts)
         return await self._front.page(
-            request, "metrics.html", charts=charts(measured), counts=measured.jobs, window=PAGE
+            request, "metrics.html", charts=charts(measured), counts=measured.jobs, window=JOBS_WINDOW
         )
 
 

@@ -59,8 +59,8 @@ class Claiming:
             return None
         model = await self._lanes.read(Reading(list({*waiting, *(claim.lane for claim in idle)})))
         wanted = [row for row in model.lanes.values() if row.wanted_since is not None]
-        last = {row.last_worker for row in wanted if row.last_worker not in (None, worker)}
-        model.fill_workers(await self._workers.seen([name for name in last if name is not None]))
+        last = {row.last_worker for row in wanted if row.last_worker is not None} - {worker}
+        model.fill_workers(await self._workers.seen(list(last)))
         if len(wanted) > 1:
             await self._add_rivals(model, {row.lane.project for row in wanted})
         return model

@@ -78,6 +78,12 @@ class Cloud:
             opened.cancel()
             raise
 
+    async def aclose(self) -> None:
+        """Let go of all connections."""
+        lifetime, self._loop, self._lifetime = self._lifetime, None, None
+        if lifetime is not None:
+            await lifetime.aclose()
+
     def close(self) -> None:
         """Let go of all connections: at once where nothing runs, else as the loop goes on."""
         loop, lifetime = self._loop, self._lifetime

@@ -204,5 +204,3 @@ def _text(body: Item, name: str) -> str:
     if not isinstance(value, str):
         raise BadInput(f"its {name} is no text")
     return value
-
-

@@ -85,7 +85,7 @@ class AwsStore:
         return pulse
 
     async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
-        """See `Broker.settle`. Outcome, what happened, the owed letter and the owed callback are one write."""
+        """See `Broker.settle`. The outcome and all that is owed for it are one write."""
         reading = Reading([delivery.claim.lane], head_and_next, [delivery.job.id])
         return await self._lanes.change(reading, lambda model: model.settle(delivery, outcome, more=more))
 

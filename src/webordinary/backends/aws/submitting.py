@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from webordinary.backends.aws.changes import message_key
 from webordinary.backends.aws.changing import Lanes, Reading, head_only, no_jobs
 from webordinary.backends.aws.model import Model
@@ -29,13 +31,8 @@ async def submit(lanes: Lanes, job: Job, task_token: str | None = None) -> Submi
             model.new_tokens[job.id] = task_token
         return await model.submit(job)
 
-    jobs_of = no_jobs
-    if job.arrival is Arrival.INTERRUPT:
-        jobs_of = head_only
-    elif job.arrival is Arrival.REPLACE_PENDING:
-        jobs_of = _all
     also = {lanes.settings.jobs: [message]}
-    return await lanes.change(Reading([job.lane], jobs_of, [job.id], also), verb)
+    return await lanes.change(Reading([job.lane], _SEEN_BY[job.arrival], [job.id], also), verb)
 
 
 async def _make_room(lanes: Lanes, newer: Job) -> None:
@@ -62,6 +59,14 @@ def _all(lane: Item) -> list[str]:
 def _some(lane: Item) -> list[str]:
     open_jobs: list[str] = lane["open"]
     return open_jobs[: REPLACED_AT_ONCE + 1] if len(open_jobs) > REPLACED_AT_ONCE else []
+
+
+# What a new job has to see of those before it.
+_SEEN_BY: dict[Arrival, Callable[[Item], Sequence[str]]] = {
+    Arrival.QUEUE: no_jobs,
+    Arrival.INTERRUPT: head_only,
+    Arrival.REPLACE_PENDING: _all,
+}
 
 
 async def attach_token(lanes: Lanes, lane: Lane, job: JobId, task_token: str) -> Item | None:

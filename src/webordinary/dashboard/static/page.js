@@ -44,11 +44,11 @@ function morph(old, fresh) {
     old.nodeValue = fresh.nodeValue;
     return;
   }
+  if (old.hasAttribute("data-keep")) return;  // it is written to by somebody else
   const opened = old.nodeName === "DETAILS";  // what a person opened stays open
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && !(opened && name === "open")) old.removeAttribute(name);
   for (const { name, value } of fresh.attributes)
     if (old.getAttribute(name) !== value && !(opened && name === "open")) old.setAttribute(name, value);
-  if (old.hasAttribute("data-keep")) return;  // it is written to by somebody else
   children(old, fresh);
 }
 

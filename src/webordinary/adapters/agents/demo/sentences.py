@@ -21,11 +21,11 @@ _TAKE_TIME = re.compile(
 )
 # Where a quotation ends, in contrast to an apostrophe: nothing follows, or a word that leads on does.
 _ENDS = (
-    r"(?=\s*(?:$|[.,;:!?)\x02]|\s(?:to|into|with|by|for|as|after|before|below|under|above|on|in|of|at|and|from|"
+    r"(?=\s*(?:$|\n|[.,;:!?)\x02]|\s(?:to|into|with|by|for|as|after|before|below|under|above|on|in|of|at|and|from|"
     r"everywhere|so|go|goes|lead|say|says|please|page|photo|picture|image|link|heading|headline|title|paragraph)\b))"
 )
 _QUOTATIONS = re.compile(
-    r"[“”„\"]([^“”\"]+)[“”\"]|«\s?([^»]+?)\s?»|(?<!\w)[\u2018']([^\n]+?)[\u2019']" + _ENDS, re.IGNORECASE
+    r"\"[^\"]+\"|[“”„][^“”\"]+[“”\"]|«[^»]+»|(?<!\w)[\u2018'][^\n]+?[\u2019']" + _ENDS, re.IGNORECASE
 )
 _POLITE_START = (
     r"(?:(?:please|kindly|then|and|also|now|next|finally|just|hi|hello|hey|dear)\b[ ,:]*|"
@@ -41,7 +41,8 @@ _REQUEST_START = (
 )
 _STARTS = re.compile(_REQUEST_START, re.IGNORECASE)
 _CUT = re.compile(
-    rf"(?<=[.!?;])\s+(?={_REQUEST_START})|(?<=\x03),?\s+and\s+(?=(?:{_POLITE_START})*(?:{VERBS})\b)|\n",
+    rf"(?<=[.!?;])\s+(?=(?:{_REQUEST_START})|(?:many )?thank|cheers\b|(?:kind |best )?regards\b)|"
+    rf"(?<=\x03),?\s+and\s+(?=(?:{_POLITE_START})*(?:{VERBS})\b)|\n",
     re.IGNORECASE,
 )
 _NOISE = re.compile(

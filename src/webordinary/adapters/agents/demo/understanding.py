@@ -43,6 +43,8 @@ _DESCRIBED = (
     r"(?:,? ?(?:and |with )*(?:give it |use |change |set |its )?(?:the |a |an )?"
     rf"(?:alt(?:ernative)?(?: text)?|description|described)(?: is| as| to|:)* (?P<described>{QUOTED}))?"
 )
+_NEW = rf"(?P<new>{QUOTED}|(?!\x02).+)"  # what is quoted is all of it: nothing may follow
+_TEXT = _NEW.replace("new", "text")
 _PARAGRAPH = r"(?:paragraph|text|sentence|line)"
 _STARTING = (
     r"(?:that |which )?(?:starts|starting|begins|beginning|says|saying|reads|reading|with)(?: with)?:? ?"
@@ -56,6 +58,8 @@ _ABOUT_ANY_PICTURE = re.compile(
     rf"\b{_PICTURE}\b|\b(?:of|called|named|with|the|my|our|a|in|section)\b", re.IGNORECASE
 )
 _BARE_OLD = r"(?!(?:the|my|our|your|all|its|a|an) ).+?"
+
+_TWO_SENTENCES = re.compile(r"[.!?]\s+\S")
 
 Found = re.Match[str]
 Reader = Callable[[Sentence, Found], Request]
@@ -84,7 +88,12 @@ def _request(sentence: Sentence) -> Request:
 
 
 def _part(sentence: Sentence, found: Found, name: str) -> str:
-    return sentence.said(found[name]) if found[name] else ""
+    words = found[name] or ""
+    if name == "new" and _TWO_SENTENCES.search(words):
+        raise CannotDo(
+            f"I can't tell where the new text ends in {shown(sentence.original)}. Put it in quotes"
+        )
+    return sentence.said(words)
 
 
 def _picture(sentence: Sentence, found: Found) -> ReplacePicture:
@@ -159,12 +168,13 @@ def _form(pattern: str, read: Reader) -> tuple[re.Pattern[str], Reader]:
 _FORMS = (
     _form(
         rf"{_SET} {_THE}(?:alt(?:ernative)?(?: text)?|description)"
-        rf"(?: (?:of|for) {_THE}(?P<which>.+?))? {_TO} (?P<new>.+)",
+        rf"(?: (?:of|for) {_THE}(?P<which>.+?))? {_TO} {_NEW}",
         _description,
     ),
     _form(
         rf"(?:replace|swap|change|exchange|update|switch) {_THE}"
-        rf"(?P<which>(?:[^\x02]*\b)?{_SEEN}\b.*?|{QUOTED}) (?:with|by|to|for|against) {_ATTACHED}{_DESCRIBED}",
+        rf"(?P<which>(?:[^\x02]*\b)?{_SEEN}\b.*?|{QUOTED}) (?:with|by|to|for|against) "
+        rf"{_ATTACHED}{_DESCRIBED}",
         _picture,
     ),
     _form(
@@ -174,41 +184,42 @@ _FORMS = (
     ),
     _form(
         rf"{_SET} {_THE}(?:(?:page|web ?site|site) )?title(?: from)?(?: (?P<old>{QUOTED}))? {_TO}:? "
-        r"(?P<new>.+)",
+        rf"{_NEW}",
         _title,
     ),
-    _form(rf"{_SET} {_THE}(?:(?:main|top|page|first) )?(?:{_HEADING}|h1) {_TO}:? (?P<new>.+)", _main_heading),
-    _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>{QUOTED}) {_TO}:? (?P<new>.+)", _heading),
-    _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>.+?) (?:to|into):? (?P<new>.+)", _heading),
-    _form(rf"{_SET} {_THE}(?P<old>{QUOTED}) {_HEADING} {_TO}:? (?P<new>.+)", _heading),
+    _form(rf"{_SET} {_THE}(?:(?:main|top|page|first) )?(?:{_HEADING}|h1) {_TO}:? {_NEW}", _main_heading),
+    _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>{QUOTED}) {_TO}:? {_NEW}", _heading),
+    _form(rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>.+?) (?:to|into):? {_NEW}", _heading),
+    _form(rf"{_SET} {_THE}(?P<old>{QUOTED}) {_HEADING} {_TO}:? {_NEW}", _heading),
     _form(
         rf"(?:{_SET}|point|direct|send|let) {_THE}(?:(?:target|address|url) of {_THE})?link "
-        rf"(?:called |named |to )?(?P<label>{QUOTED}|.+?) (?:(?:go|lead|point|link|goes|leads) )?(?:to|at|into):? (?P<new>.+)",
+        rf"(?:called |named |to )?(?P<label>{QUOTED}|.+?) "
+        rf"(?:(?:go|lead|point|link|goes|leads) )?(?:to|at|into):? {_NEW}",
         _link,
     ),
     _form(
         rf"(?:{_SET}|point|direct|send|let) {_THE}(?P<label>{QUOTED}) link "
-        rf"(?:(?:go|lead|point|link) )?(?:to|at|into|with):? (?P<new>.+)",
+        rf"(?:(?:go|lead|point|link) )?(?:to|at|into|with):? {_NEW}",
         _link,
     ),
-    _form(rf"link {_THE}(?:words? |text )?(?P<label>{QUOTED}|.+?) (?:to|with):? (?P<new>.+)", _link),
-    _form(rf"{_ADD} {_QUOTED_ANCHOR},?:? (?:{_STARTING})?(?P<text>.+)", _added),
-    _form(rf"{_ADD}:? ?(?:{_STARTING})?(?P<text>{QUOTED}|.+?),? {_QUOTED_ANCHOR}", _added),
-    _form(rf"{_ADD}:? ?(?:{_STARTING})?(?P<text>{QUOTED}|.+?),? {_ANCHOR}", _added),
-    _form(rf"{_QUOTED_ANCHOR},? (?:please )?{_ADD}:? ?(?:{_STARTING})?(?P<text>.+)", _added),
+    _form(rf"link {_THE}(?:words? |text )?(?P<label>{QUOTED}|.+?) (?:to|with):? {_NEW}", _link),
+    _form(rf"{_ADD} {_QUOTED_ANCHOR},?:? (?:{_STARTING})?{_TEXT}", _added),
+    _form(rf"{_ADD}:? ?(?:{_STARTING})?(?P<text>{QUOTED}|(?!\x02).+?),? {_QUOTED_ANCHOR}", _added),
+    _form(rf"{_ADD}:? ?(?:{_STARTING})?(?P<text>{QUOTED}|(?!\x02).+?),? {_ANCHOR}", _added),
+    _form(rf"{_QUOTED_ANCHOR},? (?:please )?{_ADD}:? ?(?:{_STARTING})?{_TEXT}", _added),
     _form(
         rf"{_ADD}:? ?(?:at the (?:end|bottom) )?(?:{_STARTING})?"
-        r"(?P<text>(?!(?:after|before|below|under|above)\b).+?)(?: at the (?:end|bottom))?",
+        rf"(?P<text>{QUOTED}|(?!\x02|(?:after|before|below|under|above)\b).+?)(?: at the (?:end|bottom))?",
         _added_last,
     ),
     _form(rf"(?:remove|delete|drop|take out) {_THE}paragraph:? ?(?:{_STARTING})?(?P<start>.+)", _removed),
     _form(
         rf"(?:replace|change|swap|update|correct|edit|switch) (?:all )?{_THE}"
-        rf"(?:words? |text |phrase |sentence |price )?(?P<old>{QUOTED}) (?:with|by|to|into|for) (?P<new>.+)",
+        rf"(?:words? |text |phrase |sentence |price )?(?P<old>{QUOTED}) (?:with|by|to|into|for) {_NEW}",
         _text,
     ),
     _form(
-        rf"(?:replace|swap) (?:{_THE}(?:words?|text|phrase) )?(?P<old>{_BARE_OLD}) (?:with|by) (?P<new>.+)",
+        rf"(?:replace|swap) (?:{_THE}(?:words?|text|phrase) )?(?P<old>{_BARE_OLD}) (?:with|by) {_NEW}",
         _text,
     ),
 )

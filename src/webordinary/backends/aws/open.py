@@ -1,0 +1,84 @@
+"""Open the cloud backend."""
+
+from __future__ import annotations
+
+from webordinary.backends.aws.callbacks import Callbacks
+from webordinary.backends.aws.changing import Lanes
+from webordinary.backends.aws.claiming import Claiming
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.control import AwsControl
+from webordinary.backends.aws.directory import AwsDirectory
+from webordinary.backends.aws.dynamo import Dynamo
+from webordinary.backends.aws.hints import Hints
+from webordinary.backends.aws.journal import AwsJournal
+from webordinary.backends.aws.ledger import AwsLedger
+from webordinary.backends.aws.listening import Listening
+from webordinary.backends.aws.mailbox import AwsMailbox
+from webordinary.backends.aws.outbox import AwsOutbox
+from webordinary.backends.aws.queues import Queues
+from webordinary.backends.aws.quotas import AwsQuotas
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.backends.aws.store import AwsGatekeeper, AwsStore
+from webordinary.backends.aws.tables import create_tables, missing_tables
+from webordinary.backends.aws.wakeups import CloudWakeups
+from webordinary.backends.aws.workers import Workers
+from webordinary.backends.store import TransactionalBroker
+from webordinary.core.errors import SchemaMismatch
+from webordinary.core.limits import Limits
+from webordinary.ports.backend import Backend
+from webordinary.ports.clock import Clock
+
+
+def open_aws(settings: AwsSettings, clock: Clock, limits: Limits, *, cloud: Cloud | None = None) -> Backend:
+    """Open the backend; connections are made with the first call. The tables have to be there."""
+    cloud = cloud or Cloud(settings)
+    dynamo = Dynamo(cloud, clock)
+    wakeups = CloudWakeups(settings.look_again_seconds)
+    callbacks = Callbacks(cloud, dynamo, settings, clock)
+    queues = Queues(cloud, settings, clock)
+    lanes = Lanes(dynamo, settings, limits, clock, Hints(wakeups, queues, callbacks, clock))
+    workers = Workers(dynamo, settings, clock)
+    gatekeeper = AwsGatekeeper(dynamo, settings, clock)
+    listening = Listening(lanes, queues, callbacks, wakeups)
+    store = AwsStore(lanes, Claiming(lanes, workers, callbacks), gatekeeper, wakeups, listening)
+
+    def close() -> None:
+        listening.close()
+        cloud.close()
+
+    return Backend(
+        broker=TransactionalBroker(store, wakeups, clock),
+        gatekeeper=gatekeeper,
+        ledger=AwsLedger(lanes, workers, wakeups),
+        control=AwsControl(lanes),
+        directory=AwsDirectory(dynamo, settings, clock),
+        mailbox=AwsMailbox(dynamo, settings, clock),
+        outbox=AwsOutbox(dynamo, settings, wakeups, clock),
+        quotas=AwsQuotas(lanes),
+        journal=AwsJournal(lanes, wakeups),
+        close=close,
+    )
+
+
+async def set_up_aws(settings: AwsSettings, clock: Clock) -> None:
+    """Create the tables and the queue of claim requests; safe to repeat."""
+    cloud = Cloud(settings)
+    try:
+        await create_tables(cloud, settings, clock)
+        await Queues(cloud, settings, clock).create_unclaimed()
+    finally:
+        await cloud.aclose()
+
+
+async def check_aws(settings: AwsSettings) -> None:
+    """Refuse to start where a table is missing, in one sentence."""
+    cloud = Cloud(settings)
+    try:
+        missing = await missing_tables(cloud, settings)
+    finally:
+        await cloud.aclose()
+    if missing:
+        raise SchemaMismatch(
+            f"these tables are missing in {settings.region}: {', '.join(missing)}. "
+            "Nothing was changed; create them, or look at the prefix, region and account in the settings."
+        )

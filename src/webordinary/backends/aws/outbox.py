@@ -1,0 +1,182 @@
+"""Letters in a table. The broker's verbs owe theirs in their own transactions (changes.py)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from webordinary.backends.aws.dynamo import ABSENT, Condition, Dynamo, Where
+from webordinary.backends.aws.errors import ChangedMeanwhile
+from webordinary.backends.aws.letters import (
+    CALLBACK,
+    LETTER,
+    due,
+    due_before,
+    letter_item,
+    letter_key,
+    letter_of,
+)
+from webordinary.backends.aws.mailbox import mail_key
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX, SENT_INDEX
+from webordinary.backends.aws.values import Item
+from webordinary.backends.letters import LetterState, standing
+from webordinary.backends.polling import Nothing, poll
+from webordinary.backends.wakeups import LETTERS, Wakeups
+from webordinary.core.errors import NotFound
+from webordinary.core.mail import Letter, LetterKind, SessionId
+from webordinary.core.text import storable
+from webordinary.ports.clock import Clock
+
+NOT_OWED = ("owed", "due", "dueAt", "heldBy")  # what a letter loses that nobody may be given any more
+
+
+class AwsOutbox:
+    """See `Outbox`."""
+
+    def __init__(self, dynamo: Dynamo, settings: AwsSettings, wakeups: Wakeups, clock: Clock) -> None:
+        """Send what is owed in a table."""
+        self._dynamo, self._settings = dynamo, settings
+        self._wakeups, self._clock = wakeups, clock
+
+    async def owe(self, letter: Letter) -> bool:
+        """See `Outbox.owe`."""
+        stored = replace(letter, owed_at=self._clock.now(), attempts=0)
+        key = letter_key(letter.about, letter.kind.value)
+        try:
+            await self._dynamo.put(
+                self._settings.outbox, letter_item(stored, self._clock.unique()), dict.fromkeys(key, ABSENT)
+            )
+        except ChangedMeanwhile:
+            return False
+        self._wakeups.send([LETTERS])
+        return True
+
+    # --- taking -----------------------------------------------------------------------------------
+
+    async def take(self, sender: str, *, limit: int, hold: float, wait: float) -> list[Letter]:
+        """See `Outbox.take`."""
+        ask = partial(self._take, sender, limit, hold)
+        return await poll(self._wakeups, self._clock, LETTERS, wait, ask) or []
+
+    async def _take(self, sender: str, limit: int, hold: float) -> list[Letter] | Nothing:
+        now = self._clock.now()
+        keys = await self._dynamo.query(
+            Where(self._settings.outbox, ("owed", LETTER), DUE_INDEX), limit=max(limit, 1)
+        )
+        ready = [key for key in keys if key["due"] <= due_before(now) + "~"]
+        if not ready:
+            return Nothing(float(keys[0]["due"].split()[0]) - now) if keys else Nothing()
+        taken = await asyncio.gather(*(self._hold(item, sender, hold) for item in await self._read(ready)))
+        letters = [letter for letter in taken if letter is not None]
+        return letters or Nothing(0.0)  # somebody else was quicker: look again
+
+    async def _read(self, keys: Sequence[Item]) -> list[Item]:
+        """Read letters from their table, in the order given."""
+        wanted = [{"about": key["about"], "kind": key["kind"]} for key in keys]
+        found = (await self._dynamo.get_many({self._settings.outbox: wanted}))[self._settings.outbox]
+        by_key = {(item["about"], item["kind"]): item for item in found}
+        return [by_key[key["about"], key["kind"]] for key in keys if (key["about"], key["kind"]) in by_key]
+
+    async def _hold(self, item: Item, sender: str, hold: float) -> Letter | None:
+        now = self._clock.now()
+        if item["state"] != LetterState.OWED or item["dueAt"] > now:
+            return None
+        try:
+            held = await self._dynamo.update(
+                self._settings.outbox,
+                {"about": item["about"], "kind": item["kind"]},
+                put={"heldBy": sender, "dueAt": now + hold, "due": due(now + hold, item["order"])},
+                add={"attempts": 1},
+                where={"state": LetterState.OWED.value, "attempts": item["attempts"], "due": item["due"]},
+            )
+        except ChangedMeanwhile:
+            return None
+        return letter_of(held)
+
+    # --- what became of it ------------------------------------------------------------------------
+
+    async def sent(self, letter: Letter, message_id: str) -> None:
+        """See `Outbox.sent`."""
+        item = await self._known(letter.about, letter.kind)
+        while item["state"] != LetterState.SENT:
+            now = self._clock.now()
+            put: Item = {"state": LetterState.SENT.value, "sentAt": now, "messageId": storable(message_id)}
+            session = item.get("session") or await self._session_of(item.get("mail"))
+            if session is not None:
+                put |= {"session": session, "sentIn": session}
+            if await self._changed(item, put, {"state": item["state"]}, remove=NOT_OWED):
+                return
+            item = await self._known(letter.about, letter.kind)
+
+    async def _session_of(self, mail: str | None) -> str | None:
+        record = await self._dynamo.get(self._settings.sessions, mail_key(mail)) if mail else None
+        return record.get("session") if record else None
+
+    async def postpone(self, letter: Letter, seconds: float, reason: str) -> None:
+        """See `Outbox.postpone`."""
+        item = await self._known(letter.about, letter.kind)
+        moment = self._clock.now() + seconds
+        put = {"dueAt": moment, "due": due(moment, item["order"]), "reason": storable(reason)}
+        where = {"state": LetterState.OWED.value, "attempts": letter.attempts}
+        if await self._changed(item, put, where, remove=("heldBy",)):
+            self._wakeups.send([LETTERS])
+
+    async def abandon(self, letter: Letter, reason: str) -> None:
+        """See `Outbox.abandon`."""
+        item = await self._known(letter.about, letter.kind)
+        put = {"state": LetterState.ABANDONED.value, "reason": storable(reason)}
+        where = {"state": LetterState.OWED.value, "attempts": letter.attempts}
+        await self._changed(item, put, where, remove=NOT_OWED)
+
+    async def _changed(self, item: Item, put: Item, where: Condition, remove: Sequence[str]) -> bool:
+        key = {"about": item["about"], "kind": item["kind"]}
+        try:
+            await self._dynamo.update(self._settings.outbox, key, put=put, remove=remove, where=where)
+        except ChangedMeanwhile:
+            return False
+        return True
+
+    async def _known(self, about: str, kind: LetterKind) -> Item:
+        item = await self._dynamo.get(self._settings.outbox, letter_key(about, kind.value))
+        if item is None:
+            raise NotFound(f"no letter {kind} about {about} was ever owed")
+        return item
+
+    # --- counting and listing ---------------------------------------------------------------------
+
+    async def sent_since(self, session: SessionId, moment: float) -> int:
+        """See `Outbox.sent_since`."""
+        where = Where(self._settings.outbox, ("sentIn", session), SENT_INDEX, ("sentAt", ">=", moment))
+        return len(await self._dynamo.query(where))
+
+    async def letters(
+        self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
+    ) -> list[tuple[Letter, str]]:
+        """See `Outbox.letters`."""
+        order = (await self._known(*before))["order"] if before is not None else "~"
+        table = self._settings.outbox
+        if about is None:
+            sort = ("order", "<", order)
+            where = Where(table, ("all", LETTER), ORDER_INDEX, sort, newest_first=True)
+            items = await self._read(await self._dynamo.query(where, limit=limit))
+        else:
+            key = letter_key(about, LETTER)["about"]
+            items = [
+                item
+                for item in await self._dynamo.query(Where(table, ("about", key)))
+                if item["kind"] != CALLBACK and item["order"] < order
+            ]
+            items.sort(key=lambda item: str(item["order"]), reverse=True)
+        return [(letter_of(item), _standing(item)) for item in items[:limit]]
+
+
+def _standing(item: Item) -> str:
+    return standing(
+        LetterState(item["state"]),
+        held_by=item.get("heldBy"),
+        message_id=item.get("messageId", ""),
+        reason=item.get("reason", ""),
+    )
