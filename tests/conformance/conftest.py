@@ -4,19 +4,15 @@ A backend is opened with a clock that tests advance. Its wake-ups are made to st
 looks by itself once in a while for what a lost wake-up could miss, the suite switches that off.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.aws.emulated import cloud, new_settings, set_up  # noqa: F401 - cloud is a fixture
 from tests.conformance.world import LIMITS, ManualClock, World
-from tests.emulators import ministack
-from webordinary.backends.aws.open import open_aws, set_up_aws
-from webordinary.backends.aws.settings import AwsSettings
+from webordinary.backends.aws.open import open_aws
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite import wakeups as sqlite_wakeups
 from webordinary.backends.sqlite.open import open_sqlite
@@ -24,8 +20,6 @@ from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend
 
 Opener = Callable[[pytest.FixtureRequest, ManualClock, Limits], Backend]
-
-_worlds = count(1)
 
 
 def fresh_memory(_: pytest.FixtureRequest, clock: ManualClock, limits: Limits) -> Backend:
@@ -39,27 +33,12 @@ def fresh_sqlite(request: pytest.FixtureRequest, clock: ManualClock, limits: Lim
 
 def fresh_aws(request: pytest.FixtureRequest, clock: ManualClock, limits: Limits) -> Backend:
     """One emulator for all tests of a process; each has tables and queues of its own."""
-    settings = AwsSettings(
-        endpoint=request.getfixturevalue("cloud"),
-        prefix=f"t{next(_worlds)}",
-        skew_seconds=0.0,
-        look_again_seconds=3600.0,
-    )
-    with ThreadPoolExecutor(1) as thread:  # the test may have a loop running already
-        thread.submit(asyncio.run, set_up_aws(settings, clock)).result()
+    settings = new_settings(request.getfixturevalue("cloud"))
+    set_up(settings, clock)
     return open_aws(settings, clock, limits)
 
 
 OPENERS: dict[str, Opener] = {"memory": fresh_memory, "sqlite": fresh_sqlite, "aws": fresh_aws}
-
-
-@pytest.fixture(scope="session")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An emulated cloud, with credentials that are good for nothing else."""
-    with pytest.MonkeyPatch.context() as environment, ministack(tmp_path_factory.mktemp("cloud")) as endpoint:
-        environment.setenv("AWS_ACCESS_KEY_ID", "test")
-        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        yield endpoint
 
 
 class Opened(NamedTuple):

@@ -76,11 +76,19 @@ class Story:
                 await self.backend.directory.add_member(Member(Lane(project, user), address))
 
     async def mail(
-        self, lane: Lane, subject: str, words: str, *, files: Sequence[KeptFile] = (), intent: Intent = Intent.EDIT
+        self,
+        lane: Lane,
+        subject: str,
+        words: str,
+        *,
+        files: Sequence[KeptFile] = (),
+        intent: Intent = Intent.EDIT,
     ) -> JobId:
         """A mail comes in and becomes a job."""
         key = MailId(self.clock.unique())
-        sender = next(one.address for one in await self.backend.directory.members(lane.project) if one.lane == lane)
+        sender = next(
+            one.address for one in await self.backend.directory.members(lane.project) if one.lane == lane
+        )
         session = SessionId(f"{lane.user}{key[-5:]}")
         raw = f"From: {sender}\r\nSubject: {subject}\r\nMessage-ID: <{key}@mail.example>\r\n\r\n{words}\r\n"
         await self.backend.mailbox.begin(Session(session, lane, subject, self.clock.now()))
@@ -140,7 +148,9 @@ class Story:
             await self.backend.outbox.sent(letter, message_id)
         self.clock.advance(0.1)
 
-    async def beat(self, worker: WorkerId, claims: Sequence[Claim] = (), *, slots: int = 4, draining: bool = False) -> None:
+    async def beat(
+        self, worker: WorkerId, claims: Sequence[Claim] = (), *, slots: int = 4, draining: bool = False
+    ) -> None:
         host, pid = worker.split(".")[:2]
         presence = Presence(worker, slots, self.clock.now() - 4_000, host, int(pid), draining)
         await self.backend.broker.keep(presence, claims)
@@ -174,7 +184,9 @@ async def _earlier(story: Story) -> None:
             story.clock.advance(0.2 + number)
             claim = await story.claim(lane, (W1, W2, W3)[number % 3])
             delivery = await story.begin(claim, "Read index.html", "Edit index.html")
-            outcome: Outcome = Done("Changed as you asked.", {"commit": "77ab10", "changes": "index.html changed"})
+            outcome: Outcome = Done(
+                "Changed as you asked.", {"commit": "77ab10", "changes": "index.html changed"}
+            )
             if lane == TARA and number:
                 outcome = Failed("There is no such word on the about page any more. Nothing was changed.")
             await story.end(delivery, outcome, 3.0 + 7 * number)
@@ -190,7 +202,9 @@ async def _amelia(story: Story) -> None:
     claim = await story.claim(SCOTT, W2)
     first = await story.begin(claim, "I look at the style sheet first.", "Read style.css")
     story.clock.advance(6)
-    await story.mail(SCOTT, "Re: Spring", "No wait: change the title to Spring Sale instead.\n\nAnd Saturdays until 6.")
+    await story.mail(
+        SCOTT, "Re: Spring", "No wait: change the title to Spring Sale instead.\n\nAnd Saturdays until 6."
+    )
     kept = {"unfinished": "light green background", "unfinished_files": "style.css"}
     await story.end(first, Preempted(None, "Changes to style.css.", kept), 0.4)
     second = await story.begin(claim, "Read index.html")
@@ -205,7 +219,10 @@ async def _amelia(story: Story) -> None:
         "Edit index.html",
         "I changed the title, the hours, and added a line about the sale.",
     )
-    before, after = await story.blobs.put(picture(250, 245, 235)), await story.blobs.put(picture(224, 240, 226))
+    before, after = (
+        await story.blobs.put(picture(250, 245, 235)),
+        await story.blobs.put(picture(224, 240, 226)),
+    )
     facts = {
         "commit": "4be1f0c9d2",
         "release": "5f0b6a7712aa",
@@ -219,7 +236,9 @@ async def _amelia(story: Story) -> None:
     await story.end(second, Done("The title is Spring Sale now, and Saturdays are until 6.", facts), 9)
     story.clock.advance(30)
     await story.mail(SCOTT, "Bowl", "Here is the photo of the bowl for the shop page.", files=[photo])
-    await story.end(await story.begin(claim, "Write blue-bowl.png"), Done("It is on the shop page.", facts), 4)
+    await story.end(
+        await story.begin(claim, "Write blue-bowl.png"), Done("It is on the shop page.", facts), 4
+    )
     story.clock.advance(200)
     await story.backend.broker.release(claim)
 
@@ -231,7 +250,9 @@ async def _troubles(story: Story) -> None:
     for _ in range(5):
         delivery = await story.begin(claim)
         story.clock.advance(5)
-        await story.backend.broker.settle(delivery, Retry("the model did not answer within two minutes"), more=False)
+        await story.backend.broker.settle(
+            delivery, Retry("the model did not answer within two minutes"), more=False
+        )
         story.clock.advance(125)
         await story.beat(W3, [claim])
     await story.post()
@@ -242,8 +263,12 @@ async def _troubles(story: Story) -> None:
     await story.other_mail(
         MailState.QUARANTINED, "scott@example.com", HOSTILE, "its DKIM signature does not match and SPF fails"
     )
-    await story.other_mail(MailState.REFUSED, "mallory@example.net", "Hi", "mallory@example.net may edit no site here")
-    await story.other_mail(MailState.IGNORED, "mailer-daemon@example.com", "Undeliverable", "an automatic reply")
+    await story.other_mail(
+        MailState.REFUSED, "mallory@example.net", "Hi", "mallory@example.net may edit no site here"
+    )
+    await story.other_mail(
+        MailState.IGNORED, "mailer-daemon@example.com", "Undeliverable", "an automatic reply"
+    )
 
 
 async def _now(story: Story) -> None:
@@ -253,9 +278,15 @@ async def _now(story: Story) -> None:
     scott = await story.claim(SCOTT, W1)
     await story.mail(JOHN, "Easter", "Put an Easter banner on top of every page.")
     john = await story.claim(JOHN, W2)
-    await story.begin(john, "Read index.html", "There are four pages. I begin with the first.", "Edit index.html")
     await story.begin(
-        scott, "Read shop.html", "There are 23 prices on this page.", "Edit shop.html", "Now the price list as a PDF."
+        john, "Read index.html", "There are four pages. I begin with the first.", "Edit index.html"
+    )
+    await story.begin(
+        scott,
+        "Read shop.html",
+        "There are 23 prices on this page.",
+        "Edit shop.html",
+        "Now the price list as a PDF.",
     )
     story.clock.advance(story.clock.behind - 4)
     await story.mail(LENA, "Photo", "Replace the group photo on the first page.")
@@ -273,4 +304,9 @@ def picture(red: int, green: int, blue: int, width: int = 320, height: int = 180
         return pack(">I", len(body)) + name + body + pack(">I", zlib.crc32(name + body))
 
     head = pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )

@@ -1,4 +1,4 @@
-"""A site on a workbench: real store, real git, real folders. The agent is a shell that runs its instruction."""
+"""A site on a workbench: real store, real git, real folders. The agent is a shell that runs instructions."""
 
 import json
 import subprocess

@@ -100,6 +100,8 @@ def test_json_tells_the_same(webordinary: Commands, tmp_path: Path) -> None:
         "address": SCOTT,
         "policy": "interrupt",
         "repository": str(tmp_path / "site"),
+        "build": "",
+        "output": "",
         "new_project": True,
         "new_member": True,
         "changed": [],

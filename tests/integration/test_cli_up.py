@@ -2,18 +2,23 @@
 
 import json
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.integration.cli_support import Home, alive, ended, eventually, home
 from webordinary.core.job import JobState
 
 __all__ = ["home"]
+
+FREE_PORTS = ("--smtp-port", "0", "--http-port", "0", "--site-port", "0")
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 
@@ -31,7 +36,7 @@ class Pool:
 
 @contextmanager
 def up(home: Home, *words: str) -> Iterator[Pool]:
-    with home.started("up", "--json", *words) as process:
+    with home.started("up", "--json", *FREE_PORTS, *words) as process:
         assert process.stdout is not None
         pool = Pool(process, list(json.loads(process.stdout.readline())["pids"].values()))
         try:
@@ -43,9 +48,10 @@ def up(home: Home, *words: str) -> Iterator[Pool]:
 
 def test_up_serves_and_leaves_no_process_behind(home: Home) -> None:
     with up(home) as pool:
-        assert len(pool.pids) == 2
-        assert {worker.pid for worker in home.workers()} == set(pool.pids)
-        assert home.json("submit", "amelia/scott", "0 x", "--wait", "60")["result"]["state"] == "done"
+        assert len(pool.pids) == 4  # mail, two workers, web
+        assert {worker.pid for worker in home.workers()} < set(pool.pids)
+        words = "change the main heading to Spring"
+        assert home.json("submit", "amelia/scott", words, "--wait", "60")["result"]["state"] == "done"
         pool.process.send_signal(signal.SIGINT)
         code, _, log = ended(pool.process)
         assert code == 0, log
@@ -54,7 +60,7 @@ def test_up_serves_and_leaves_no_process_behind(home: Home) -> None:
 
 
 def test_up_says_what_runs_and_what_to_type(home: Home) -> None:
-    with home.started("up", "--workers", "1", "--slots", "2") as process:
+    with home.started("up", *FREE_PORTS, "--workers", "1", "--slots", "2") as process:
         assert process.stdout is not None
         said = ""
         while "Ctrl-C" not in said:
@@ -63,9 +69,51 @@ def test_up_says_what_runs_and_what_to_type(home: Home) -> None:
             said += line
         process.send_signal(signal.SIGTERM)
         assert ended(process)[0] == 0
-    assert "worker 1   pid" in said
-    assert "2 slots, handler sleep" in said
+    assert "1 with 2 slots each, agent demo" in said
+    assert "send --from scott@example.com" in said
     assert f"--home {home.folder}" in said
+
+
+def test_up_tells_its_ports_and_status_does_too(home: Home) -> None:
+    with home.started("up", "--json", *FREE_PORTS, "--workers", "1") as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        shown = home.json("status")
+        ports = ("smtp_port", "http_port", "site_port")
+        assert [told[name] for name in ports] == [shown[name] for name in ports]
+        assert len({told[name] for name in ports}) == 3
+        second = home.run("up", *FREE_PORTS)
+        assert (second.returncode, "is up already" in second.stderr) == (4, True)
+        process.send_signal(signal.SIGTERM)
+        assert ended(process)[0] == 0
+    assert "smtp_port" not in home.json("status")
+
+
+def test_a_port_that_is_taken_is_told_in_one_sentence(home: Home) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        said = home.run("up", "--smtp-port", port, "--http-port", "0", "--site-port", "0")
+    assert said.returncode == 2
+    (line,) = said.stderr.splitlines()
+    assert f"port {port} can't be used for mail" in line
+    assert "--smtp-port 0" in line
+
+
+def test_the_first_start_shows_two_sample_sites(home: Home) -> None:
+    with home.started("up", "--json", *FREE_PORTS, "--workers", "1") as process:
+        assert process.stdout is not None
+        sites = f"http://127.0.0.1:{json.loads(process.stdout.readline())['site_port']}"
+        for path in ("amelia/", "bakery/", "live/amelia/", "live/bakery/"):
+            eventually(partial(_answers, f"{sites}/{path}"))
+        process.send_signal(signal.SIGTERM)
+        assert ended(process)[0] == 0
+    shown = home.json("members")
+    assert [(one["name"], member["address"]) for one in shown for member in one["members"]] == [
+        ("amelia", "scott@example.com"),
+        ("bakery", "john@example.com"),
+    ]
 
 
 def test_a_worker_that_dies_is_replaced_and_its_job_goes_on_at_once(home: Home) -> None:
@@ -108,6 +156,10 @@ def test_a_second_ctrl_c_ends_everything_at_once_and_blocks_no_lane(home: Home) 
     assert home.workers() == []
     (lane,) = home.json("lanes")
     assert (lane["worker"], lane["depth"]) == (None, 1)
+
+
+def _answers(address: str) -> bool:
+    return httpx.get(address).status_code == httpx.codes.OK
 
 
 def signal_to(pid: int, number: signal.Signals) -> None:

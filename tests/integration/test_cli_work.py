@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli_support import Home, alive, ended, eventually, home
+from tests.integration.cli_support import ECHO, Home, alive, ended, eventually, home
 from webordinary.core.job import JobState
 
 __all__ = ["home"]
@@ -26,7 +26,7 @@ def test_a_submitted_job_is_done_and_its_result_comes_back(home: Home) -> None:
 def test_a_job_waits_durably_for_the_first_worker(home: Home) -> None:
     said = home.said("submit", "amelia/scott", "early")
     assert "no worker is running; start some with" in said
-    home.said("worker", "--exit-when-idle", "0.2")
+    home.said("worker", *ECHO, "--exit-when-idle", "0.2")
     assert [job.state for job in home.jobs()] == [JobState.DONE]
 
 
@@ -143,12 +143,12 @@ def test_a_worker_leaves_with_whoever_started_it(home: Home) -> None:
 
 def test_a_worker_logs_an_event_a_line_for_people_or_for_machines(home: Home) -> None:
     job = home.submitted("amelia/scott", "x")
-    log = home.run("worker", "--exit-when-idle", "0.1").stderr.splitlines()
+    log = home.run("worker", *ECHO, "--exit-when-idle", "0.1").stderr.splitlines()
     assert any(f"amelia/scott: job {job} done after" in line for line in log)
     home.submitted("amelia/scott", "y")
     lines = [
         json.loads(line)
-        for line in home.run("worker", "--exit-when-idle", "0.1", "--json").stderr.splitlines()
+        for line in home.run("worker", *ECHO, "--exit-when-idle", "0.1", "--json").stderr.splitlines()
     ]
     assert {"at", "level", "from", "message"} <= set(lines[0])
     assert [line["lane"] for line in lines if line.get("job")] == ["amelia/scott"] * 2
@@ -158,7 +158,7 @@ def test_workers_have_a_new_name_at_every_start(home: Home) -> None:
     names = set()
     for _ in range(2):
         home.submitted("amelia/scott", "x")
-        home.said("worker", "--exit-when-idle", "0.1")
+        home.said("worker", *ECHO, "--exit-when-idle", "0.1")
         names.add(home.jobs()[0].worker)
     assert len(names) == 2
 
@@ -194,7 +194,7 @@ def test_dead_jobs_can_be_shown_redriven_and_dropped(home: Home) -> None:
     assert "is dropped" in home.said("dead", "drop", "--all")
     assert home.job(second).state is JobState.DROPPED
     home.said("dead", "drop", "--all", code=1)
-    home.said("worker", "--exit-when-idle", "0.2")
+    home.said("worker", *ECHO, "--exit-when-idle", "0.2")
     assert home.job(first).state is JobState.DONE
 
 
@@ -215,7 +215,7 @@ def test_a_lane_can_be_taken_from_its_owner(home: Home) -> None:
 
 def test_the_timeline_of_a_job_tells_its_story(home: Home) -> None:
     job = home.submitted("amelia/scott", "x")
-    home.said("worker", "--exit-when-idle", "0.1")
+    home.said("worker", *ECHO, "--exit-when-idle", "0.1")
     said = home.said("job", job[:14])
     moments = [line.split("ago")[-1].strip() for line in said.splitlines() if " ago " in line]
     assert moments[0] == "submitted"

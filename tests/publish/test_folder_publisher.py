@@ -152,19 +152,21 @@ def held_lock(root: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize("there_already", [False, True])
 async def test_a_cancelled_publication_does_not_switch_later(
-    publisher: FolderPublisher, root: Path, tmp_path: Path
+    publisher: FolderPublisher, root: Path, tmp_path: Path, there_already: bool
 ) -> None:
     """Its thread goes on for a moment; whoever cancelled it relies on nothing becoming visible."""
-    await publisher.publish(claim(1), *site(tmp_path / "a", "one"), "c1")
     release, folder = site(tmp_path / "b", "two")
+    if there_already:  # then there is nothing to copy, and only the switch itself can be stopped
+        await publisher.publish(claim(1), release, folder, "c0")
+    await publisher.publish(claim(1), *site(tmp_path / "a", "one"), "c1")
     with held_lock(root):
         waiting = asyncio.create_task(publisher.publish(claim(1), release, folder, "c2"))
         await asyncio.sleep(0.05)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-    await publisher.enter(claim(1))
     for _ in range(50):
         assert served(root)["index.html"] == b"<p>one</p>"
         await asyncio.sleep(0.01)

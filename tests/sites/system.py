@@ -124,6 +124,7 @@ class System(Home):
         """The dashboard and the sites."""
         with self.started("web", "--http-port", "0", "--site-port", "0", "--json") as process:
             self.site_port = self._told_port("web", "sites at")
+            self.environment["WEBORDINARY_WORK_SITE_ADDRESS"] = f"http://127.0.0.1:{self.site_port}"
             yield process
 
     def _told_port(self, name: str, words: str) -> int:
@@ -189,13 +190,18 @@ class System(Home):
 
     def page(self, path: str) -> httpx.Response:
         """Get a file of a site as a visitor does."""
-        return httpx.get(f"http://127.0.0.1:{self.site_port}/{path}", trust_env=False)
+        with self._visitor() as visitor:
+            return visitor.get(path)
 
     def site(self, place: str, files: Sequence[str]) -> dict[str, bytes]:
         """Get files of a site: `amelia` is the preview, `live/amelia` what everybody sees."""
-        answers = {name: self.page(f"{place}/{name}") for name in files}
+        with self._visitor() as visitor:
+            answers = {name: visitor.get(f"{place}/{name}") for name in files}
         assert {answer.status_code for answer in answers.values()} == {200}, answers
         return {name: answer.content for name, answer in answers.items()}
+
+    def _visitor(self) -> httpx.Client:
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.site_port}/", trust_env=False)
 
     def published(self, project: str) -> dict[str, bytes]:
         """Every file that is published or says what is, whatever its place, without its locks."""

@@ -29,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_limit(listing, 50)
     showing = verb("show", "show a dead job and what happened to it")
     showing.add_argument("job", metavar="JOB", help="its id; a unique beginning is enough")
+    job_command.add_diff(showing)
     redriving = verb(
         "redrive", "queue dead jobs again, behind what waits in their lanes, with all their attempts"
     )

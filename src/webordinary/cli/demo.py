@@ -18,17 +18,20 @@ from webordinary.cli.scenes import SCENES, Check, Scene
 from webordinary.cli.stage import Moment, NotUp, Stage, Watcher
 from webordinary.cli.words import BOLD, FAINT, GREEN, RED, one_line, painted, print_json
 from webordinary.core.errors import BadInput
+from webordinary.wiring.first_start import onboard_samples
 from webordinary.wiring.folders import store_path
 from webordinary.wiring.settings import Settings
 
 LOG_LINES = 15
+FIRST_RELEASE_SECONDS = 20.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
-        "Every verdict is read from the store: ownership rows, job states and times. The exit code is 0 "
-        "only if all was seen."
+        "Mail comes in over SMTP, and the demo agent edits two sample sites. Every verdict is read from what is "
+        "there: ownership rows, job states and times, published pages, replies. The exit code is 0 only if all "
+        "was seen."
     )
     parser.add_argument(
         "--home",
@@ -95,17 +98,39 @@ def _home(named: str | None) -> Iterator[Path]:
 
 async def _play(play: Play, desk: Desk) -> None:
     watcher = Watcher(desk, play.tell)
-    for number, scene in enumerate(SCENES, 1):
-        if not play.quiet:
-            print(painted(f"{number}. {scene.title}", BOLD), flush=True)
-        watching = asyncio.create_task(watcher.watch())
-        try:
-            checks = await scene.play(Stage(desk, watcher))
-        except NotUp as error:
-            checks = [Check(seen=False, text=str(error))]
-        finally:
-            watching.cancel()
-        play.judge(scene, checks)
+    stage = Stage(desk, watcher)
+    await onboard_samples(desk.settings, desk.backend, desk.clock)
+    try:
+        await _first_release(play, stage)
+        async with stage.mail_comes_in():
+            for number, scene in enumerate(SCENES, 1):
+                await _scene(play, stage, number, scene)
+    except NotUp as error:
+        play.judge(Scene("Everything comes up", SCENES[0].play), [Check(seen=False, text=str(error))])
+
+
+async def _first_release(play: Play, stage: Stage) -> None:
+    """Both sample sites are shown for the first time, by jobs like any other."""
+    if not play.quiet:
+        print(painted("Two sample sites: amelia (scott@example.com) and bakery (john@example.com)", BOLD))
+    async with stage.pool("worker 0"):
+        for job in await stage.desk.backend.ledger.jobs(limit=10):
+            await stage.ended(job.id, FIRST_RELEASE_SECONDS)
+    if not play.quiet:
+        print()
+
+
+async def _scene(play: Play, stage: Stage, number: int, scene: Scene) -> None:
+    if not play.quiet:
+        print(painted(f"{number}. {scene.title}", BOLD), flush=True)
+    watching = asyncio.create_task(stage.watcher.watch())
+    try:
+        checks = await scene.play(stage)
+    except NotUp as error:
+        checks = [Check(seen=False, text=str(error))]
+    finally:
+        watching.cancel()
+    play.judge(scene, checks)
 
 
 def _conclude(play: Play, home: Path, *, as_json: bool, seconds: float) -> None:
@@ -130,7 +155,7 @@ def _mark(*, seen: bool) -> str:
 def _last_log_lines(home: Path) -> str:
     """What the workers said last, for whoever has to find out."""
     parts = []
-    for log in sorted(home.glob("worker-*.log")):
+    for log in sorted(home.glob("*.log")):
         lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:]
         parts.append("\n".join([f"{log.stem}:", *(f"  {line}" for line in lines)]))
     return "\n".join(parts)

@@ -32,8 +32,13 @@ EVENTS_MAX = 500
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("job", metavar="JOB", help="its id; a unique beginning is enough")
-    parser.add_argument("--diff", action="store_true", help="show what it changed, as a patch")
+    add_diff(parser)
     add_common(parser)
+
+
+def add_diff(parser: argparse.ArgumentParser) -> None:
+    """Whether to show the patch."""
+    parser.add_argument("--diff", action="store_true", help="show what it changed, as a patch")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -91,7 +91,7 @@ def _settings() -> str:
     defaults = Settings(home_folder(None))
     rows = [
         _row("slots", "slots", f"{defaults.slots}"),
-        _row(f"handler: {', '.join(HANDLERS)}", "handler", "worker: echo, up: sleep"),
+        _row(f"handler: {', '.join(HANDLERS)}", "handler", "site"),
         _row("program of the command handler", "command", "none", example=' = ["python3", "edit.py"]'),
     ]
     rows += [

@@ -6,13 +6,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from webordinary.cli.stage import Stage
+from webordinary.cli.words import one_line
 from webordinary.core.job import JobState
 from webordinary.core.lane import Lane
+from webordinary.core.mail import LetterKind
 from webordinary.core.views import Happening, JobView
 from webordinary.core.waiting import span
 
 AMELIA, BAKERY = Lane("amelia", "scott"), Lane("bakery", "john")
-WITHIN_SECONDS = 10.0
+WITHIN_SECONDS = 20.0
+SLOWLY = "take your time: 1 second"
 SOON_SECONDS = 5.0  # against the 30 minutes that an idle claim is kept
 
 
@@ -36,10 +39,13 @@ async def one_worker_two_lanes(stage: Stage) -> list[Check]:
     """An idle owner gives way to a waiting lane."""
     began = stage.desk.clock.now()
     async with stage.pool("worker 1"):
-        first = await stage.ended(await stage.submit(AMELIA, "0.5 change the title"), WITHIN_SECONDS)
+        sale = await stage.mail(AMELIA, "Change the homepage title to Spring Sale")
+        first = await stage.ended(sale, WITHIN_SECONDS)
         idle = await stage.desk.backend.gatekeeper.owner(AMELIA)
-        second = await stage.ended(await stage.submit(BAKERY, "0.5 new opening hours"), WITHIN_SECONDS)
+        hours = await stage.mail(BAKERY, "Change the homepage title to Open at seven")
+        second = await stage.ended(hours, WITHIN_SECONDS)
         exchanged = await stage.happened(AMELIA, Happening.EXCHANGED, began)
+        replied = await stage.replied(hours, LetterKind.DONE, WITHIN_SECONDS)
     kept = span(stage.desk.settings.limits.idle_release_seconds)
     waited = _waited(second)
     return [
@@ -52,6 +58,9 @@ async def one_worker_two_lanes(stage: Stage) -> list[Check]:
             waited is not None and waited < SOON_SECONDS, f"{BAKERY} waited {_seconds(waited)} for its start"
         ),
         _is(second, JobState.DONE),
+        _published(stage, AMELIA, "<title>Spring Sale</title>"),
+        _published(stage, BAKERY, "<title>Open at seven</title>"),
+        Check(replied, "the reply with the preview link is out"),
     ]
 
 
@@ -59,8 +68,8 @@ async def two_workers_two_lanes(stage: Stage) -> list[Check]:
     """Each claims one, and both run at the same time."""
     async with stage.pool("worker 1", "worker 2"):
         jobs = [
-            await stage.submit(AMELIA, "1 a photo on the front page"),
-            await stage.submit(BAKERY, "1 a page about bread"),
+            await stage.mail(AMELIA, f"Change the homepage title to Peonies\n{SLOWLY}"),
+            await stage.mail(BAKERY, f"Change the homepage title to Rye and wheat\n{SLOWLY}"),
         ]
         one, other = [await stage.ended(job, WITHIN_SECONDS) for job in jobs]
     together = frozenset({(one.lane, one.worker), (other.lane, other.worker)})
@@ -74,44 +83,54 @@ async def two_workers_two_lanes(stage: Stage) -> list[Check]:
         Check(overlap > 0, f"their jobs ran side by side for {overlap:.2f} s"),
         _is(one, JobState.DONE),
         _is(other, JobState.DONE),
+        _published(stage, AMELIA, "<title>Peonies</title>"),
+        _published(stage, BAKERY, "<title>Rye and wheat</title>"),
     ]
 
 
 async def interrupt(stage: Stage) -> list[Check]:
-    """A second job for a lane whose job runs: the first stops, then the new one is carried out."""
+    """A second mail for a lane whose job runs: the first stops, then the new one is carried out."""
     async with stage.pool("worker 1"):
-        long = await stage.submit(AMELIA, "60 rebuild everything")
+        long = await stage.mail(AMELIA, "Change the homepage title to Autumn\ntake your time: 60 seconds")
         was_running = await stage.running(long, WITHIN_SECONDS)
         await stage.desk.clock.sleep(0.5)
-        newer = await stage.submit(AMELIA, "0.5 no, only the title")
+        newer = await stage.mail(AMELIA, "Change the homepage title to Winter")
         second = await stage.ended(newer, WITHIN_SECONDS)
         first = await stage.desk.backend.ledger.job(long)
+        replied = await stage.replied(long, LetterKind.PREEMPTED, WITHIN_SECONDS)
     stopped = (first.finished_at or float("inf")) - second.submitted_at
     return [
-        Check(was_running, "the first job was running when the second was submitted"),
+        Check(was_running, "the first job was running when the second mail came"),
         _is(first, JobState.PREEMPTED),
         Check(
             first.interrupted_by == newer and bool(first.note),
-            f"it was stopped in favour of the second, and tells what it had: {first.note}",
+            f"it was stopped in favour of the second, and its work is kept: {one_line(first.note, 60)}",
         ),
-        Check(stopped < SOON_SECONDS, f"from submit to the stop: {stopped * 1000:.0f} ms"),
+        Check(stopped < SOON_SECONDS, f"from the newer mail to the stop: {stopped * 1000:.0f} ms"),
         Check(
             first.finished_at is not None and (second.started_at or 0.0) >= first.finished_at,
             "the second started only after the first had stopped",
         ),
         _is(second, JobState.DONE),
+        _published(stage, AMELIA, "<title>Winter</title>"),
+        Check(replied, "the sender of the first was told what was kept"),
     ]
 
 
 SCENES = (
     Scene("One worker, two lanes: the second is served without waiting 30 minutes", one_worker_two_lanes),
     Scene("Two workers, two lanes: each claims one, both run at the same time", two_workers_two_lanes),
-    Scene("A second job for a lane whose job is running: interrupt, then the new one is done", interrupt),
+    Scene("A second mail for a lane whose job is running: interrupt, then the new one is done", interrupt),
 )
 
 
+def _published(stage: Stage, lane: Lane, words: str) -> Check:
+    return Check(words in stage.page(lane), f"the published page of {lane.project} says {words}")
+
+
 def _is(job: JobView, state: JobState) -> Check:
-    return Check(job.state is state, f"{job.instruction!r} in {job.lane} ended as {job.state.value}")
+    first = job.instruction.split("\n", maxsplit=1)[0]
+    return Check(job.state is state, f"{first!r} in {job.lane} ended as {job.state.value}")
 
 
 def _waited(job: JobView) -> float | None:

@@ -1,23 +1,31 @@
-"""The demo's stage: a home folder, real worker processes on it, and a timeline of what the store shows."""
+"""The demo's stage: a home folder, real processes, real mail, and a timeline of what the store shows."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from email.message import EmailMessage
 
 from webordinary.adapters.children import how_it_ended, send, start_child
+from webordinary.adapters.folder_mailer import file_name
+from webordinary.adapters.smtp_client import hand_in
 from webordinary.cli.desk import Desk
 from webordinary.cli.invocation import own_command
 from webordinary.core.claim import WorkerId
-from webordinary.core.job import ENDED, Arrival, JobId, JobState
+from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.mail import LetterKind
 from webordinary.core.views import Happening, JobView, LaneEvent
-from webordinary.dispatch.submitting import Request, submit
+from webordinary.identify.mail_id import mail_id
+from webordinary.wiring.first_start import SAMPLES
+from webordinary.wiring.folders import outbox_folder, sites_folder
+from webordinary.wiring.running import LOOPBACK, answers, free_port
 from webordinary.wiring.settings import PREFIX
 
 LOOK_SECONDS = 0.03
@@ -25,7 +33,8 @@ START_SECONDS = 15.0
 STOP_SECONDS = 10.0
 EVENTS_MAX = 200
 POOL = "pool"
-WORKER = ("worker", "--until-stdin-closes", "--slots", "1", "--handler", "sleep")
+WORKER = ("worker", "--until-stdin-closes", "--slots", "1", "--handler", "site")
+GATEWAY = ("gateway", "--until-stdin-closes", "--trust-loopback", "--smtp-port")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ class Watcher:
 
 
 def _of_job(job: JobView, watcher: Watcher) -> list[Moment]:
-    where, text = str(job.lane), job.instruction
+    where, text = str(job.lane), job.instruction.split("\n", maxsplit=1)[0]
     moments = [Moment(job.submitted_at, where, f"submitted: {text!r}", 1)]
     if job.started_at is not None:
         moments.append(Moment(job.started_at, where, f"started on {watcher.name(job.worker)}: {text!r}", 4))
@@ -113,6 +122,7 @@ class Stage:
         """Start with an empty pool."""
         self.desk, self.watcher = desk, watcher
         self._pool: dict[str, Process] = {}
+        self._port = 0
 
     @contextlib.asynccontextmanager
     async def pool(self, *names: str) -> AsyncIterator[None]:
@@ -126,13 +136,32 @@ class Stage:
         finally:
             await self._stop()
 
+    @contextlib.asynccontextmanager
+    async def mail_comes_in(self) -> AsyncIterator[None]:
+        """A gateway as a process, for the length of the play."""
+        self._port = free_port(0, "mail", "--smtp-port")
+        gateway = await self._process("mail", [*GATEWAY, str(self._port)])
+        try:
+            deadline = self.desk.clock.monotonic() + START_SECONDS
+            while not await answers(self._port):
+                if gateway.returncode is not None or self.desk.clock.monotonic() > deadline:
+                    raise NotUp("the gateway did not come up")
+                await self.desk.clock.sleep(LOOK_SECONDS)
+            yield
+        finally:
+            await self._stop_one("mail", gateway)
+
     async def _start(self, name: str) -> None:
+        self._pool[name] = await self._process(name, WORKER)
+
+    async def _process(self, name: str, words: Sequence[str]) -> Process:
         home = self.desk.settings.home
-        command = [*own_command(), *WORKER, "--home", str(home)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
+        environment[f"{PREFIX}WORK_AGENT"] = "demo"
         with (home / f"{name.replace(' ', '-')}.log").open("ab") as log:
-            child = await start_child(command, environment=environment, stderr=log.fileno())
-        self._pool[name] = child
+            return await start_child(
+                [*own_command(), *words, "--home", str(home)], environment=environment, stderr=log.fileno()
+            )
 
     async def _introduce(self, name: str) -> None:
         child, clock = self._pool[name], self.desk.clock
@@ -155,24 +184,59 @@ class Stage:
         for child in self._pool.values():
             send(child, signal.SIGTERM)
         for name, child in self._pool.items():
-            try:
-                async with asyncio.timeout(STOP_SECONDS):
-                    await child.wait()
-            except TimeoutError:
-                send(child, signal.SIGKILL)
-                await child.wait()
-                self.watcher.say(POOL, f"{name} did not leave and was killed")
+            await self._stop_one(name, child)
         self._pool.clear()
         await self.watcher.look()
 
+    async def _stop_one(self, name: str, child: Process) -> None:
+        send(child, signal.SIGTERM)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await child.wait()
+        except TimeoutError:
+            send(child, signal.SIGKILL)
+            await child.wait()
+            self.watcher.say(POOL, f"{name} did not leave and was killed")
+
     # --- what scenes do and ask -------------------------------------------------------------------
 
-    async def submit(self, lane: Lane, text: str) -> JobId:
-        """Queue a job, with the default policy: it interrupts what runs."""
-        backend = self.desk.backend
-        request = Request(lane, text, arrival=Arrival.INTERRUPT)
-        receipt = await submit(request, backend.broker, backend.gatekeeper, self.desk.clock)
-        return receipt.stored.job
+    async def mail(self, lane: Lane, text: str) -> JobId:
+        """Send a mail in over SMTP as a member of the lane; say which job it became."""
+        sender, clock = SAMPLES[lane], self.desk.clock
+        mail = EmailMessage()
+        mail["From"], mail["To"], mail["Subject"] = sender, self.desk.settings.mail.address, "My site"
+        mail["Message-ID"] = f"<{clock.unique()}@example.com>"
+        mail.set_content(text)
+        recipient = self.desk.settings.mail.address
+        await hand_in(LOOPBACK, self._port, sender=sender, recipient=recipient, mail=mail.as_bytes())
+        record = await self.desk.backend.mailbox.mail(mail_id(mail["Message-ID"], sender))
+        if record is None or record.job is None:
+            raise NotUp(f"the mail to {lane} became no job: {record.reason if record else 'it is not known'}")
+        return record.job
+
+    async def replied(self, job: JobId, kind: LetterKind, within: float) -> bool:
+        """Wait until the letter of this kind about a job is out."""
+        clock = self.desk.clock
+        deadline = clock.monotonic() + within
+        while clock.monotonic() < deadline:
+            if file_name(f"{job}.{kind}") in self._letters():
+                return True
+            await clock.sleep(LOOK_SECONDS)
+        return False
+
+    def _letters(self) -> set[str]:
+        folder = outbox_folder(self.desk.settings.home)
+        return {path.name for path in folder.glob("*.eml")}
+
+    def page(self, lane: Lane) -> str:
+        """The front page as it is previewed now: the published bytes."""
+        folder = sites_folder(self.desk.settings.home) / lane.project
+        try:
+            release = json.loads((folder / "places.json").read_text("utf-8"))["preview"]["release"]
+            page = folder / "releases" / str(release) / "site" / "index.html"
+            return page.read_text("utf-8")
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
 
     async def ended(self, job: JobId, within: float) -> JobView:
         """Wait for a job to end; show it as it is when the seconds are over."""

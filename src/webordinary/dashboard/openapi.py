@@ -58,8 +58,11 @@ QUERY: Mapping[str, tuple[str, Schema]] = {
         "How many items at most.",
         {"type": "integer", "minimum": 1, "maximum": PAGE_MAX, "default": PAGE},
     ),
-    "before": ("Go on before this item: `next` of the page before.", _TEXT),
-    "after": ("Go on after this lane: `next` of the page before.", {**_TEXT, "examples": ["amelia/scott"]}),
+    "before": ("Go on before this item: what the page before gave as next.", _TEXT),
+    "after": (
+        "Go on after this lane: what the page before gave as next.",
+        {**_TEXT, "examples": ["amelia/scott"]},
+    ),
     "busy": (
         "Only lanes that have an open job or a live owner.",
         {"type": "string", "enum": ["true", "false"]},
@@ -81,8 +84,8 @@ QUERY: Mapping[str, tuple[str, Schema]] = {
 CALLED = {"job_state": "state", "mail_state": "state", "number": "after"}
 
 _PATH: Mapping[str, Schema] = {
-    "project": {"type": "string", "minLength": 1, "examples": ["amelia"]},
-    "user": {"type": "string", "minLength": 1, "examples": ["scott"]},
+    "project": {"type": "string", "minLength": 1, "description": "The lane's project, for example amelia."},
+    "user": {"type": "string", "minLength": 1, "description": "The lane's user, for example scott."},
     "job": {"type": "string", "minLength": 1, "description": "Its id; a unique beginning is enough."},
 }
 
@@ -130,7 +133,7 @@ def _described(operation: Operation) -> dict[str, object]:
     }
     if operation.writes:
         described["security"] = [{"token": []}]
-        schema = shape(operation.body) | {"required": list(operation.body_required)}
+        schema = {**shape(operation.body), "required": list(operation.body_required)}
         described["requestBody"] = {
             "required": bool(operation.body_required),
             "content": {"application/json": {"schema": schema}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,6 +31,7 @@ from webordinary.core.mail import Letter, LetterKind, SessionId
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
 
+ROUNDS = 10  # of looking again after somebody else was quicker
 NOT_OWED = ("owed", "due", "dueAt", "heldBy")  # what a letter loses that nobody may be given any more
 
 
@@ -40,6 +42,7 @@ class AwsOutbox:
         """Send what is owed in a table."""
         self._dynamo, self._settings = dynamo, settings
         self._wakeups, self._clock = wakeups, clock
+        self._taking = asyncio.Lock()
 
     async def owe(self, letter: Letter) -> bool:
         """See `Outbox.owe`."""
@@ -62,16 +65,27 @@ class AwsOutbox:
         return await poll(self._wakeups, self._clock, LETTERS, wait, ask) or []
 
     async def _take(self, sender: str, limit: int, hold: float) -> list[Letter] | Nothing:
+        """Take what is due; where somebody else was quicker, look again."""
+        letters: list[Letter] = []
+        async with self._taking:  # senders of this process don't get in each other's way
+            for _ in range(ROUNDS):
+                due_now, soonest = await self._due(limit - len(letters))
+                held = await asyncio.gather(*(self._hold(item, sender, hold) for item in due_now))
+                letters += [letter for letter in held if letter is not None]
+                if not due_now or len(letters) >= limit:
+                    break
+        return letters or Nothing(soonest)
+
+    async def _due(self, limit: int) -> tuple[list[Item], float]:
+        """Read letters that may be given to somebody, longest due first; without any, how soon one may be."""
         now = self._clock.now()
-        keys = await self._dynamo.query(
-            Where(self._settings.outbox, ("owed", LETTER), DUE_INDEX), limit=max(limit, 1)
-        )
+        where = Where(self._settings.outbox, ("owed", LETTER), DUE_INDEX)
+        keys = await self._dynamo.query(where, limit=max(limit, 1))
         ready = [key for key in keys if key["due"] <= due_before(now) + "~"]
         if not ready:
-            return Nothing(float(keys[0]["due"].split()[0]) - now) if keys else Nothing()
-        taken = await asyncio.gather(*(self._hold(item, sender, hold) for item in await self._read(ready)))
-        letters = [letter for letter in taken if letter is not None]
-        return letters or Nothing(0.0)  # somebody else was quicker: look again
+            return [], float(keys[0]["due"].split()[0]) - now if keys else math.inf
+        items = await self._read(ready)
+        return [item for item in items if item["state"] == LetterState.OWED and item["dueAt"] <= now], 0.0
 
     async def _read(self, keys: Sequence[Item]) -> list[Item]:
         """Read letters from their table, in the order given."""
@@ -82,8 +96,6 @@ class AwsOutbox:
 
     async def _hold(self, item: Item, sender: str, hold: float) -> Letter | None:
         now = self._clock.now()
-        if item["state"] != LetterState.OWED or item["dueAt"] > now:
-            return None
         try:
             held = await self._dynamo.update(
                 self._settings.outbox,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 from webordinary.backends.aws.changing import ATTEMPTS, Lanes, new_token
 from webordinary.backends.aws.dynamo import ABSENT, Put, Write
@@ -49,6 +50,8 @@ class AwsQuotas:
                 continue
             full_at = full_from(bucket, seen["fullAt"] if seen else None, now)
             if not can_spend(bucket, full_at, now):
+                if seen is not None and seen["fullAt"] > full_at:
+                    await self._set_back(key, full_at, seen)
                 return bucket
             full_at += bucket.seconds_each
             writes += [
@@ -61,6 +64,13 @@ class AwsQuotas:
         except ChangedMeanwhile as refused:
             return refused
         return None
+
+    async def _set_back(self, key: str, full_at: float, seen: Item) -> None:
+        """The clock was set back: from now on the bucket is empty, and no emptier."""
+        with suppress(ChangedMeanwhile):
+            await self._dynamo.transact(
+                [self._put(_bucket(key), "fullAt", full_at, seen, full_at)], new_token()
+            )
 
     def _put(self, key: str, name: str, value: float, seen: Item | None, until: float) -> Write:
         """Write a number, if it still is what was seen."""

@@ -204,6 +204,8 @@ document.addEventListener("visibilitychange", () => {
   follow();
 });
 setInterval(() => document.hidden || tick(document), TICK_MS);
+document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+for (const picture of document.querySelectorAll(".picture")) picture.scrollLeft = picture.scrollWidth;  // to now
 for (const log of document.querySelectorAll(".log")) log.scrollTop = log.scrollHeight;
 if (new URLSearchParams(location.search).has("told")) {  // told once, not at every reload
   const address = new URL(location.href);

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from webordinary.adapters.agents.demo.bounds import CannotDo
@@ -133,7 +134,7 @@ class DemoRun:
     async def _write(self, edits: list[Edit]) -> None:
         """Write edits; whatever is asked meanwhile, none is left half written."""
         for edit in edits:
-            await self._in_thread(lambda edit=edit: self._write_one(edit))  # type: ignore[misc]
+            await self._in_thread(partial(self._write_one, edit))
             for used in edit.used:
                 self._tell(EventKind.USED, used)
 

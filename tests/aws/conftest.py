@@ -1,0 +1,45 @@
+"""The emulated cloud, and backends in it."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.aws.emulated import cloud, new_settings, set_up  # noqa: F401 - cloud is a fixture
+from tests.conformance.world import LIMITS, ManualClock, World
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.open import open_aws
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.ports.backend import Backend
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def settings(cloud: str, clock: ManualClock) -> AwsSettings:  # noqa: F811 - the fixture
+    """Tables and queues that nobody else uses."""
+    made = new_settings(cloud)
+    set_up(made, clock)
+    return made
+
+
+@pytest.fixture
+def process(settings: AwsSettings, clock: ManualClock) -> Iterator[Callable[..., World]]:
+    """Opens the same cloud once more, as another process would: they share nothing but tables and queues."""
+    opened: list[Backend] = []
+
+    def opening(made_of: Cloud | None = None) -> World:
+        opened.append(open_aws(settings, clock, LIMITS, cloud=made_of))
+        return World(opened[-1], clock, LIMITS)
+
+    yield opening
+    for backend in opened:
+        backend.close()
+
+
+@pytest.fixture
+def world(process: Callable[..., World]) -> World:
+    """One process."""
+    return process()
