@@ -1,4 +1,4 @@
-"""The same random calls on the reference model and on the cloud give the same answers and leave the same store.
+"""The same random calls on the reference model and on the cloud give the same answers and the same store.
 
 Far fewer than on SQLite: a call takes a hundred times as long here, and every comparison reads everything.
 """

@@ -47,7 +47,7 @@ class House:
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[tuple[Backend, StoryClock]]:
     clock = StoryClock(3 * 3600)
-    opened = open_sqlite(tmp_path / "store", clock, Limits())
+    opened = open_sqlite(tmp_path / "store", clock, Limits(), synchronous="OFF")
     yield opened, clock
     opened.close()
 

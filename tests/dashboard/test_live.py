@@ -1,4 +1,4 @@
-"""Live: changes are told within a second, an agent's words as they come, and everything ends when it should."""
+"""Live: changes are told at once, an agent's words as they come, and everything ends when it should."""
 
 import asyncio
 import json

@@ -5,15 +5,18 @@ The agent is a shell that runs the instruction, so that a test says what it does
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.flows.workbench import AMELIA, PAGE, TARA, Bench, git
+from webordinary.adapters.folder_publisher import FolderPublisher
+from webordinary.core.claim import Claim
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import Intent
 from webordinary.core.outcome import Done, Failed, Preempted, Retry
-from webordinary.core.release import Place
+from webordinary.core.release import Place, Release
 from webordinary.core.site import Project
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
@@ -205,6 +208,29 @@ async def test_two_users_of_one_site_do_not_lose_each_others_changes(bench: Benc
         Performance(bench.tools_at("elsewhere")).run(theirs, Stop()),
     )
     assert [type(outcome) for outcome in outcomes] == [Done, Done]
+    page = bench.served()["index.html"].decode()
+    assert page == PAGE.replace("Old", "New").replace("Some", "Other")
+
+
+async def test_whoever_publishes_last_shows_what_was_pushed_last(bench: Bench) -> None:
+    """Pushed first and published last must not take the other's change out of the preview."""
+    await bench.publish()
+    mine = await bench.submitted("sed -i 's/Old/New/' index.html")
+    theirs = await bench.submitted("sed -i 's/Some/Other/' index.html", lane=TARA, session="s2")
+    publish, held, went_by = bench.publisher.publish, asyncio.Event(), asyncio.Event()
+
+    class Slow(FolderPublisher):
+        async def publish(self, claim: Claim, release: Release, folder: Path, commit: str) -> None:
+            went_by.set()
+            await held.wait()
+            await publish(claim, release, folder, commit)
+
+    slow = Slow(bench.folder / "sites", address=bench.publisher.address)
+    waiting = asyncio.create_task(Performance(replace(bench.tools, publisher=slow)).run(mine, Stop()))
+    await went_by.wait()
+    assert isinstance(await Performance(bench.tools_at("elsewhere")).run(theirs, Stop()), Done)
+    held.set()
+    assert isinstance(await waiting, Done)
     page = bench.served()["index.html"].decode()
     assert page == PAGE.replace("Old", "New").replace("Some", "Other")
 

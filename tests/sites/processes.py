@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -10,10 +11,9 @@ from tests.integration.cli_support import alive
 
 def offspring(pid: int) -> list[int]:
     """Everything that a process started, and that those started."""
-    parents = dict(filter(None, map(_process_and_parent, Path("/proc").iterdir())))
     found = [pid]
     for parent in found:
-        found += [child for child, its_parent in parents.items() if its_parent == parent]
+        found += _children(parent)
     return found[1:]
 
 
@@ -40,8 +40,11 @@ def none_alive(pids: list[int]) -> bool:
     return not any(map(alive, pids))
 
 
-def _process_and_parent(entry: Path) -> tuple[int, int] | None:
-    try:
-        return int(entry.name), int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError):
-        return None  # no process, or gone meanwhile
+def _children(pid: int) -> list[int]:
+    """Of all its threads: each has those it forked."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (thread / "children").read_bytes().split())
+    return found

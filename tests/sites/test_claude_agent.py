@@ -16,12 +16,12 @@ from tests.agents.conftest import needs_claude
 from tests.agents.model_server import Hold, ModelServer, Refuse, Reply, Request, Say, Use
 from tests.integration.cli_support import ended, eventually
 from tests.needs import needs
-from tests.sites.processes import none_alive, offspring, program_of, sandboxed, words_of
+from tests.sites.processes import none_alive, program_of, sandboxed, words_of
 from tests.sites.system import SETTINGS, Sent, System
-from webordinary.core.job import JobState
 
 RUNS = 20
 PAGE = "/site/index.html"
+FEW_TRIES = SETTINGS.replace("deliveries_max = 3", "deliveries_max = 2")
 MANY_MAILS = "\n[mail]\nsender_burst = 1000\nproject_burst = 1000\n"
 
 
@@ -36,22 +36,23 @@ def scripted(request: Request) -> Reply:
             steps = [Use("Read", {"file_path": PAGE}), Use("Edit", edit), Say(f"The title is now {new}.")]
         case "Sleep":
             half = {"file_path": "/site/half.html", "content": f"half of {rest}"}
-            steps = [Use("Write", half, "I begin."), Use("Bash", {"command": f"sleep {rest}"})]
+            deaf = f"setsid sleep {rest} & trap '' TERM INT HUP; sleep {rest}; sleep {rest}"
+            steps = [Use("Write", half, "I begin."), Use("Bash", {"command": deaf})]
         case "Spend":
-            steps = [Use("Bash", {"command": f"echo {step}"}, tokens=100_000) for step in range(50)]
+            steps = [Use("Bash", {"command": f"echo {step}"}, tokens=1_000_000) for step in range(50)]
         case _:
             steps = [Say("All right.")]
     return steps[request.round] if request.round < len(steps) else Say("Done.")
 
 
 class Model:
-    """A model that follows the script, but for as many calls as it is told to fail."""
+    """A model that follows the script, but for what it is told to do first."""
 
     def __init__(self) -> None:
-        self.failures: dict[str, list[Reply]] = {}  # by a word of the instruction
+        self.first: dict[str, list[Reply]] = {}  # by a word of the instruction
 
     def __call__(self, request: Request) -> Reply:
-        for word, replies in self.failures.items():
+        for word, replies in self.first.items():
             if word in request.typed and replies:
                 return replies.pop(0)
         return scripted(request)
@@ -68,6 +69,14 @@ class ClaudeSystem(System):
         address = f"{project}@example.com"
         self.said("onboard", project, "--user", "owner", "--sender", address)
         return address
+
+    @contextlib.contextmanager
+    def also(self, **environment: str) -> Iterator[None]:
+        """Give processes that start meanwhile these settings, too."""
+        before = self.environment
+        self.environment = before | environment
+        yield
+        self.environment = before
 
     @contextlib.contextmanager
     def serving(self, project: str) -> Iterator[subprocess.Popen[str]]:
@@ -87,7 +96,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClaudeSystem]:
     with ModelServer(model) as server:
         system = ClaudeSystem(
             tmp_path_factory.mktemp("claude") / "home",
-            SETTINGS + MANY_MAILS,
+            FEW_TRIES + MANY_MAILS,
             ANTHROPIC_API_KEY="test-key",
             WEBORDINARY_WORK_AGENT="claude",
             WEBORDINARY_WORK_MODEL_URL=server.base_url,
@@ -171,15 +180,48 @@ def assert_told_what_was_kept(system: ClaudeSystem, interrupted: Sent) -> None:
     assert "as it was before" in reply.text
 
 
-@pytest.mark.parametrize(("status", "project"), [(429, "busy"), (500, "broken")])
-def test_a_model_that_fails_for_long_is_told_in_plain_words(
-    system: ClaudeSystem, status: int, project: str
-) -> None:
-    sender = system.site_of(project)
-    system.model.failures[project] = [Refuse(status)] * 1000
-    with system.serving(project):
-        reply = system.ask_by_mail(f"Please mend the {project} page", sender=sender)
+def test_a_model_that_fails_for_long_is_told_in_plain_words(system: ClaudeSystem) -> None:
+    sender = system.site_of("broken")
+    system.model.first["broken"] = [Refuse(500)] * 1000
+    with system.serving("broken"):
+        reply = system.ask_by_mail("Please mend the broken page", sender=sender)
     assert reply.kind == "dead", reply.text
     assert "The model was busy or out of reach" in reply.text
-    assert "I tried it 3 times" in reply.text
-    assert str(status) not in reply.text
+    assert "I tried it 2 times" in reply.text
+    assert "500" not in reply.text
+
+
+@pytest.mark.parametrize("trouble", [Refuse(429), Hold()], ids=["busy", "stalled"])
+def test_a_job_is_tried_again_when_the_model_was_away(system: ClaudeSystem, trouble: Reply) -> None:
+    """Claude Code asks three times by itself before it gives up; a stall is ours to notice."""
+    project = "busy" if isinstance(trouble, Refuse) else "stalled"
+    sender = system.site_of(project)
+    system.model.first[project] = [trouble] * 3 if isinstance(trouble, Refuse) else [trouble]
+    with system.also(WEBORDINARY_WORK_QUIET_SECONDS="5"), system.serving(project):
+        reply = system.ask_by_mail(f"Retitle Your new site to Not {project}", sender=sender)
+    assert reply.kind == "done", reply.text
+    assert f"<title>Not {project}</title>" in system.page(f"{project}/").text
+    assert [job.attempt for job in system.jobs() if job.lane.project == project] == [2]
+
+
+def test_a_job_is_tried_again_when_its_agent_was_killed(system: ClaudeSystem) -> None:
+    sender, number = system.site_of("killed"), RUNS + 1
+    system.model.first["Mend"] = [Use("Bash", {"command": f"true; sleep {naps(number)}; true"})]
+    with system.serving("killed") as worker:
+        sent = system.send("Mend the killed page", sender=sender)
+        family = family_asleep(worker.pid, number)
+        (program,) = [pid for pid in family if program_of(pid) == "claude"]
+        os.kill(program, signal.SIGKILL)
+        eventually(lambda: none_alive(family))
+        reply = system.reply(sent)
+    assert reply.kind == "done", reply.text
+    assert "All right." in reply.text
+
+
+def test_a_job_that_costs_too_much_is_stopped_and_told_so(system: ClaudeSystem) -> None:
+    sender = system.site_of("dear")
+    with system.serving("dear"):
+        reply = system.ask_by_mail("Spend all you have", sender=sender)
+    assert reply.kind == "failed", reply.text
+    assert "cost more than one request may" in reply.text
+    assert len(system.prompts("Spend all")) < 5

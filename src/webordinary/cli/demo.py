@@ -29,9 +29,9 @@ FIRST_RELEASE_SECONDS = 20.0
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
-        "Mail comes in over SMTP, and the demo agent edits two sample sites. Every verdict is read from what is "
-        "there: ownership rows, job states and times, published pages, replies. The exit code is 0 only if all "
-        "was seen."
+        "Mail comes in over SMTP, and the demo agent edits two sample sites. Every verdict is read from "
+        "what is there: ownership rows, job states and times, published pages, replies. The exit code is 0 "
+        "only if all was seen."
     )
     parser.add_argument(
         "--home",

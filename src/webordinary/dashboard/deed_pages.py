@@ -39,30 +39,31 @@ class DeedPages:
         ]
 
     async def redrive(self, request: Request) -> Response:
-        await self._front.form(request)
-        job = await deeds.redrive(self._parts, JobId(text_of(request, "job")))
+        async with self._front.form(request):
+            job = await deeds.redrive(self._parts, JobId(text_of(request, "job")))
         return self._front.back(f"/jobs/{job}", "redriven")
 
     async def drop(self, request: Request) -> Response:
-        await self._front.form(request)
-        job = await deeds.drop(self._parts, JobId(text_of(request, "job")))
+        async with self._front.form(request):
+            job = await deeds.drop(self._parts, JobId(text_of(request, "job")))
         return self._front.back(f"/jobs/{job}", "dropped")
 
     async def interrupt(self, request: Request) -> Response:
-        await self._front.form(request)
         lane = lane_of(request)
-        stopped = await deeds.interrupt(self._parts, lane)
+        async with self._front.form(request):
+            stopped = await deeds.interrupt(self._parts, lane)
         return self._front.back(lane_path(lane), "interrupted" if stopped else "idle")
 
     async def release(self, request: Request) -> Response:
-        await self._front.form(request)
         lane = lane_of(request)
-        taken = await deeds.release(self._parts, lane)
+        async with self._front.form(request):
+            taken = await deeds.release(self._parts, lane)
         return self._front.back(lane_path(lane), "released" if taken else "free")
 
     async def ask(self, request: Request) -> Response:
-        form, lane = await self._front.form(request), lane_of(request)
-        given = text(form, "intent")
+        lane = lane_of(request)
+        async with self._front.form(request) as form:
+            given = text(form, "intent")
         intent = next((one for one in ASKABLE if one.value == given), None)
         if intent is None:
             raise BadInput("a lane can be asked to undo, redo or publish; anything else is a mail")
@@ -77,9 +78,9 @@ class DeedPages:
 
     async def sign_in(self, request: Request) -> Response:
         check_origin(request)
-        form = await request.form(max_files=0, max_fields=5)
-        return self._front.signed_in(text(form, "token").strip())
+        async with request.form(max_files=0, max_fields=5) as form:
+            return self._front.signed_in(text(form, "token").strip())
 
     async def sign_out(self, request: Request) -> Response:
-        await self._front.form(request)
-        return self._front.keeper.sign_out(self._front.back("/", "signed-out"))
+        async with self._front.form(request):
+            return self._front.keeper.sign_out(self._front.back("/", "signed-out"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from jinja2 import Environment
@@ -10,7 +11,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from webordinary.core.errors import BadInput, NotFound
+from webordinary.core.errors import NotFound
 from webordinary.core.job import JobState
 from webordinary.dashboard.guard import CSRF_FIELD, STRANGERS_POLICY, Keeper, SignInNeeded
 from webordinary.dashboard.looks import environment
@@ -63,16 +64,12 @@ class Front:
     async def _dead_count(self) -> int:
         return (await self.parts.backend.ledger.counts())[JobState.DEAD]
 
-    async def form(self, request: Request) -> FormData:
+    @asynccontextmanager
+    async def form(self, request: Request) -> AsyncIterator[FormData]:
         """Read a form that may change something: only with the token, and only from our own page."""
-        try:
-            form = await request.form(max_files=1, max_fields=20, max_part_size=FIELD_BYTES_MAX)
-        except BadInput:
-            raise
-        except Exception as error:  # whatever the parser makes of a broken form
-            raise BadInput(f"the form can't be read: {error}") from error
-        self.keeper.admit(request, text(form, CSRF_FIELD))
-        return form
+        async with request.form(max_files=1, max_fields=20, max_part_size=FIELD_BYTES_MAX) as form:
+            self.keeper.admit(request, text(form, CSRF_FIELD))
+            yield form
 
     def signed_in(self, token: str) -> Response:
         """Have the browser of whoever shows the token remember it."""

@@ -53,15 +53,14 @@ class TryPages:
         ]
 
     async def send(self, request: Request) -> Response:
-        form = await self._front.form(request)
-        if self._parts.send is None:
-            raise NotAllowed("this dashboard has no way to send mail; nothing was sent")
-        sender = await self._sender(text(form, "sender"))
-        key = self._parts.clock.unique()
-        raw = await composed(
-            form, sender, self._parts.mail_address, message_id_of(key, self._parts.mail_address)
-        )
-        await self._parts.send(sender, raw)
+        send, recipient = self._parts.send, self._parts.mail_address
+        async with self._front.form(request) as form:
+            if send is None:
+                raise NotAllowed("this dashboard has no way to send mail; nothing was sent")
+            sender = await self._sender(text(form, "sender"))
+            key = self._parts.clock.unique()
+            raw = await composed(form, sender, recipient, message_id_of(key, recipient))
+        await send(sender, raw)
         return RedirectResponse(f"/try/{key}", SEE_OTHER)
 
     async def _sender(self, given: str) -> str:

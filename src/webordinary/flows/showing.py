@@ -110,15 +110,17 @@ async def _publish(
             "Please send it again."
         )
     if pushed != commit:  # another lane of this project was first: the tree holds both changes now
-        again = await _ready(tools, workspace)
-        if isinstance(again, NotShown):
-            return again
-        ready = again
+        merged = await _ready(tools, workspace)
+        if isinstance(merged, NotShown):
+            return merged
+        ready = merged
     changes = await tools.workspaces.changes(workspace, workspace.previewed, pushed)
     project = delivery.claim.lane.project
     pages = [change.path for change in changes if change.path.endswith(".html")][:PAGES_PICTURED]
     before = await _pictures(tools, project, pages)
-    await tools.publisher.publish(delivery.claim, ready.release, ready.folder, pushed)
+    again = await _publish_latest(tools, delivery, workspace, pushed, ready)
+    if isinstance(again, NotShown):
+        return again
     facts = {
         "commit": pushed,
         "release": ready.release.id,
@@ -131,6 +133,24 @@ async def _publish(
         **await _used(tools, delivery, changes),
     }
     return Shown({name: fact for name, fact in facts.items() if fact})
+
+
+async def _publish_latest(
+    tools: Tools, delivery: Delivery, workspace: Workspace, pushed: str, ready: _Ready
+) -> NotShown | None:
+    """Publish, and look once more: whoever is last shows the latest, whatever lane it came from.
+
+    Between our push and our publishing another lane may have done both; ours would take its change back.
+    """
+    while True:
+        await tools.publisher.publish(delivery.claim, ready.release, ready.folder, pushed)
+        latest = await tools.workspaces.latest(workspace)
+        if latest == pushed:
+            return None
+        again = await _ready(tools, workspace)
+        if isinstance(again, NotShown):
+            return again
+        pushed, ready = latest, again
 
 
 def _warnings(ready: _Ready) -> list[str]:

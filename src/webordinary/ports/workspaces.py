@@ -92,6 +92,10 @@ class Workspaces(Protocol):
         """
         ...
 
+    async def latest(self, workspace: Workspace) -> str:
+        """Look which commit is to be previewed now, another lane may have pushed; the tree then holds it."""
+        ...
+
     async def keep_aside(self, workspace: Workspace, signed: Signed) -> Aside | None:
         """Keep what is in the tree on a side ref, and put the tree back; None if there is nothing to keep."""
         ...

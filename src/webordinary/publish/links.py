@@ -9,12 +9,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from webordinary.core.release import BrokenLink, Release
+from webordinary.core.release import BrokenLink, Release, ReleasedFile
 from webordinary.publish.files import open_plain_file
 from webordinary.publish.kinds import is_page
 
 BROKEN_MAX = 50  # told
-PAGES_MAX = 2_000  # looked at
+LOOKED_AT_BYTES_MAX = 10_000_000  # of all pages together: about three seconds of parsing
 PAGE_BYTES_MAX = 500_000  # a larger page is not looked at: the parser is slow on hostile ones
 _INDEX = "index.html"
 _SOMEWHERE = "http://site.invalid"  # where the site would be if it were anywhere
@@ -51,13 +51,23 @@ def broken_links(
     """
     known = {file.path for file in release.files}
     broken: list[BrokenLink] = []
-    pages = [file for file in release.files if is_page(file.path) and file.size <= PAGE_BYTES_MAX]
-    for page in pages[:PAGES_MAX]:
+    for page in _looked_at(release):
         for target in _dead_targets(_text(folder / page.path), page.path, known, base):
             broken.append(BrokenLink(page.path, target))
             if len(broken) >= limit:
                 return tuple(broken)
     return tuple(broken)
+
+
+def _looked_at(release: Release) -> Iterator[ReleasedFile]:
+    """The pages, as many as there is time for."""
+    left = LOOKED_AT_BYTES_MAX
+    for file in release.files:
+        if is_page(file.path) and file.size <= PAGE_BYTES_MAX:
+            left -= file.size
+            if left < 0:
+                return
+            yield file
 
 
 def _text(path: Path) -> str:

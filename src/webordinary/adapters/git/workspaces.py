@@ -118,6 +118,13 @@ class GitWorkspaces:
                 await tree.put(pushed)
             return pushed
 
+    async def latest(self, workspace: Workspace) -> str:
+        """See `Workspaces.latest`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+            seen = await fenced.take()
+            await tree.put(seen.previewed)
+            return seen.previewed
+
     async def keep_aside(self, workspace: Workspace, signed: Signed) -> Aside | None:
         """See `Workspaces.keep_aside`."""
         async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):

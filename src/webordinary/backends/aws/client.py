@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from aiobotocore.config import AioConfig
@@ -42,12 +42,10 @@ class Cloud:
         self._lifetime: AsyncGenerator[None] | None = None
         self._clients: dict[str, asyncio.Future[Any]] = {}
         self._closing: asyncio.Task[None] | None = None
-        self.calls: Callable[[str, str], None] = lambda _service, _operation: None  # heard before each call
 
     async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
         """Make one call."""
         client = await self._client(service)
-        self.calls(service, operation)
         with translated(f"{service} {operation}"):
             answer: dict[str, Any] = await getattr(client, operation)(**parameters)
         return answer
@@ -80,20 +78,18 @@ class Cloud:
 
     async def aclose(self) -> None:
         """Let go of all connections."""
-        lifetime, self._loop, self._lifetime = self._lifetime, None, None
-        if lifetime is not None:
-            await lifetime.aclose()
+        self._loop = None
+        if self._lifetime is not None:
+            await self._lifetime.aclose()
 
     def close(self) -> None:
-        """Let go of all connections: at once where nothing runs, else as the loop goes on."""
-        loop, lifetime = self._loop, self._lifetime
-        self._loop = self._lifetime = None
-        if loop is None or lifetime is None or loop.is_closed():
+        """Let go of all connections: at once where nothing runs, else as the loop goes on or ends."""
+        if self._loop is None or self._loop.is_closed():
             return
-        if loop.is_running():
-            self._closing = loop.create_task(_closed(lifetime))
+        if self._loop.is_running():
+            self._closing = self._loop.create_task(self.aclose())
         else:
-            loop.run_until_complete(_closed(lifetime))
+            self._loop.run_until_complete(self.aclose())
 
 
 async def _open_until_the_loop_ends(clients: dict[str, asyncio.Future[Any]]) -> AsyncGenerator[None]:
@@ -101,11 +97,15 @@ async def _open_until_the_loop_ends(clients: dict[str, asyncio.Future[Any]]) -> 
     try:
         yield
     finally:
+        hurried: asyncio.CancelledError | None = None
         for opened in clients.values():
-            if opened.done() and not opened.cancelled():
-                await opened.result().__aexit__(None, None, None)
+            try:
+                if opened.done() and not opened.cancelled():
+                    await opened.result().__aexit__(None, None, None)
+            except (
+                asyncio.CancelledError
+            ) as error:  # the loop ends: that one is closed, the others still have to
+                hurried = error
         clients.clear()
-
-
-async def _closed(lifetime: AsyncGenerator[None]) -> None:
-    await lifetime.aclose()
+        if hurried is not None:
+            raise hurried

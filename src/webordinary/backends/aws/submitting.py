@@ -25,8 +25,9 @@ async def submit(lanes: Lanes, job: Job, task_token: str | None = None) -> Submi
         for item in model.found[lanes.settings.jobs]:
             if item["jobId"] == message["jobId"]:
                 return Duplicate(JobId(item["job"]))
-        if job.id in model.jobs_read:
-            raise BadInput(f"there is another job {job.id} already")
+            if item["lane"] != job.lane.key:
+                raise BadInput(f"there is a job {job.id} in another lane already")
+            return Duplicate(job.id)
         if task_token is not None:
             model.new_tokens[job.id] = task_token
         return await model.submit(job)

@@ -1,0 +1,286 @@
+"""Lost answers, throttling, broken credentials, missing tables: one clear sentence, and nothing is lost."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from aiobotocore.config import AioConfig
+
+from tests.aws.emulated import new_settings
+from tests.aws.faulty import FaultyCloud
+from tests.conformance.world import AMELIA, LIMITS, W1, W2, ManualClock, World
+from webordinary.backends.aws import client
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.errors import ChangedMeanwhile
+from webordinary.backends.aws.open import check_aws, open_aws, set_up_aws
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.core.errors import BackendUnavailable, BadInput, ClaimLost, SchemaMismatch
+from webordinary.core.job import INSTRUCTION_CHARACTERS, Arrival, Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.outcome import Done
+from webordinary.core.work import AgentEvent, EventKind
+
+DOWN = BackendUnavailable("the line is down")
+
+# What the client's own repetition gets whose first try took effect: its condition does not hold any more.
+TOO_LATE = ChangedMeanwhile(frozenset())
+
+
+@pytest.fixture
+def line(settings: AwsSettings) -> FaultyCloud:
+    """A line to the cloud that a test can break."""
+    return FaultyCloud(settings)
+
+
+# --- answers that are lost on their way -----------------------------------------------------------
+
+
+async def test_a_submit_whose_answer_was_lost_is_one_job_and_calls_for_an_owner(
+    process: Callable[..., World], line: FaultyCloud
+) -> None:
+    world, job = process(line), process().job(reply=True)
+    line.after["transact_write_items"] = [TOO_LATE]
+    assert await world.broker.submit(job) == Submitted(job.id, ahead=0)
+    line.after["transact_write_items"] = [DOWN]
+    second = world.job()
+    with pytest.raises(BackendUnavailable):
+        await world.broker.submit(second)
+    assert await world.broker.submit(second) == Duplicate(second.id)
+    assert len(await world.ledger.jobs(limit=9)) == 2
+    assert len(await world.backend.outbox.letters(limit=9)) == 1
+    assert (await world.claim(W2)).claims
+
+
+async def test_a_claim_whose_answer_was_lost_is_ours(
+    process: Callable[..., World], line: FaultyCloud
+) -> None:
+    """Otherwise nobody would serve the lane until the lease ran out."""
+    world = process(line)
+    await world.submit()
+    line.after["transact_write_items"] = [TOO_LATE]
+    (claim,) = (await world.claim()).claims
+    assert claim.fence == 1
+    assert await world.deliver(claim)
+
+
+async def test_a_settle_whose_answer_was_lost_happened_once(
+    process: Callable[..., World], line: FaultyCloud
+) -> None:
+    world = process(line)
+    delivery = await world.start(reply=True)
+    following = await world.submit()
+    line.after["transact_write_items"] = [TOO_LATE]
+    handed_over = await world.broker.settle(delivery, Done("yes"), more=True)
+    assert handed_over is not None
+    assert (handed_over.job.id, handed_over.attempt) == (following, 1)
+    line.after["transact_write_items"] = [DOWN]
+    with pytest.raises(BackendUnavailable):
+        await world.broker.settle(handed_over, Done("yes"), more=False)
+    await world.broker.settle(handed_over, Done("yes"), more=False)
+    assert (await world.ledger.counts())[JobState.DONE] == 2
+
+
+async def test_a_call_that_never_reached_the_store_left_nothing(
+    process: Callable[..., World], line: FaultyCloud
+) -> None:
+    world = process(line)
+    delivery = await world.start()
+    before = await world.everything()
+    line.before["transact_write_items"] = [DOWN, DOWN, DOWN]
+    with pytest.raises(BackendUnavailable):
+        await world.submit(arrival=Arrival.INTERRUPT)
+    with pytest.raises(BackendUnavailable):
+        await world.broker.settle(delivery, Done(), more=True)
+    with pytest.raises(BackendUnavailable):
+        await world.broker.release(delivery.claim)
+    assert await world.everything() == before
+
+
+async def test_a_worker_that_was_paused_beyond_its_lease_changes_nothing_from_elsewhere(
+    process: Callable[..., World],
+) -> None:
+    """Fault seven of the first build: nothing fenced it."""
+    paused, other = process(), process()
+    old = await paused.start(worker=W1)
+    paused.outlive_the_lease()
+    await other.broker.sweep()
+    await other.deliver(await other.take(worker=W2))
+    before = await other.everything()
+    with pytest.raises(ClaimLost):
+        await paused.broker.settle(old, Done(), more=True)
+    with pytest.raises(ClaimLost):
+        await paused.backend.journal.tell(old, [AgentEvent(EventKind.SAID, "late")])
+    await paused.broker.release(old.claim)
+    assert (await paused.beat(W1, [old.claim])).lost == (old.claim,)
+    after = await other.everything()
+    assert (after.lanes, after.jobs, after.history) == (before.lanes, before.jobs, before.history)
+
+
+# --- clocks that differ ---------------------------------------------------------------------------
+
+
+async def test_a_lease_counts_a_little_longer_for_strangers(
+    settings: AwsSettings, clock: ManualClock
+) -> None:
+    """Their clock may be ahead of the owner's by the margin, and the owner must not be robbed for that."""
+    skewed = replace(settings, skew_seconds=2.0)
+    backend = open_aws(skewed, clock, LIMITS)
+    world = World(backend, clock, LIMITS)
+    await world.start(worker=W1)
+    world.outlive_the_lease()
+    clock.advance(1.75)
+    await world.broker.sweep()
+    assert not (await world.claim(W2)).claims
+    assert await backend.gatekeeper.owner(AMELIA) is None
+    clock.advance(0.25)
+    await world.broker.sweep()
+    assert (await world.claim(W2)).claims
+    backend.close()
+
+
+# --- what the cloud may answer --------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def answering(status: int, code: str) -> AsyncIterator[str]:
+    """A cloud that answers everything the same way."""
+    body = json.dumps({"__type": code, "message": "no"}).encode()
+    head = f"HTTP/1.1 {status} X\r\nContent-Type: application/x-amz-json-1.0\r\nConnection: close\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+QUICK = AioConfig(connect_timeout=1, read_timeout=1, retries={"total_max_attempts": 1})
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (400, "ProvisionedThroughputExceededException", "slow down"),
+        (400, "ThrottlingException", "slow down"),
+        (500, "InternalServerError", "500 InternalServerError"),
+        (503, "ServiceUnavailable", "503"),
+        (400, "ExpiredTokenException", "credentials"),
+        (400, "UnrecognizedClientException", "credentials"),
+        (400, "AccessDeniedException", "grant"),
+        (400, "ResourceNotFoundException", "table is missing"),
+    ],
+)
+async def test_what_the_cloud_answers_becomes_one_clear_sentence(
+    cloud: str, status: int, code: str, words: str
+) -> None:
+    """The fixture is asked for its credentials only."""
+    async with answering(status, code) as endpoint:
+        settings = AwsSettings(endpoint=endpoint)
+        line = Cloud(settings, QUICK)
+        backend = open_aws(settings, ManualClock(), LIMITS, cloud=line)
+        with pytest.raises(BackendUnavailable, match=words) as told:
+            await backend.broker.submit(Job(JobId("j"), AMELIA, "do it", "<m>"))
+        assert "\n" not in str(told.value)
+        await line.aclose()
+
+
+async def test_a_cloud_that_is_not_there_becomes_one_clear_sentence(cloud: str) -> None:
+    line = Cloud(AwsSettings(endpoint="http://127.0.0.1:9"), QUICK)
+    with pytest.raises(BackendUnavailable, match="did not answer"):
+        await line.call("dynamodb", "list_tables")
+    await line.aclose()
+
+
+async def test_no_credentials_at_all_become_one_clear_sentence(
+    cloud: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
+    monkeypatch.setattr(client, "_session", None)
+    line = Cloud(AwsSettings(endpoint=cloud))
+    with pytest.raises(BackendUnavailable, match="no credentials"):
+        await line.call("dynamodb", "list_tables")
+    await line.aclose()
+
+
+# --- tables and settings --------------------------------------------------------------------------
+
+
+async def test_a_start_without_tables_names_those_that_are_missing(cloud: str, clock: ManualClock) -> None:
+    settings = new_settings(cloud)
+    with pytest.raises(
+        SchemaMismatch, match=f"{settings.prefix}-container-ownership.*{settings.prefix}-jobs"
+    ):
+        await check_aws(settings)
+    await set_up_aws(settings, clock)
+    await set_up_aws(settings, clock)  # safe to repeat
+    await check_aws(settings)
+
+
+def test_the_environment_names_what_operators_already_have() -> None:
+    settings = AwsSettings.from_environment(
+        {
+            "AWS_REGION": "eu-west-1",
+            "AWS_ACCOUNT_ID": "123",
+            "OWNERSHIP_TABLE_NAME": "mine",
+            "ACTIVE_JOBS_TABLE": "running",
+            "UNCLAIMED_QUEUE_URL": "https://q/unclaimed",
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        }
+    )
+    assert (settings.region, settings.account, settings.endpoint) == (
+        "eu-west-1",
+        "123",
+        "http://127.0.0.1:1",
+    )
+    assert (settings.lanes, settings.active) == ("mine", "running")
+    assert settings.unclaimed_queue_url == "https://q/unclaimed"
+    plain = AwsSettings()
+    assert plain.lanes == "webordinary-container-ownership"
+    assert (plain.active, plain.projects) == ("webordinary-active-jobs", "webordinary-project-configs")
+    assert plain.input_of(AMELIA) == "webordinary-input-amelia-scott.fifo"
+    assert plain.unclaimed == "webordinary-unclaimed"
+    with pytest.raises(BadInput, match="AWS_REGION"):
+        AwsSettings.from_environment({})
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+async def test_the_longest_instruction_that_is_hard_to_compress_goes_all_the_way(world: World) -> None:
+    """An item has at most 400 KB, a message 256 KB; a mail does not care."""
+    chance = random.Random(1)
+    text = "".join(chr(chance.randrange(0x10000, 0x1F000)) for _ in range(INSTRUCTION_CHARACTERS))
+    job = Job(JobId("long"), AMELIA, text, "<long>")
+    await world.broker.submit(job)
+    assert (await world.deliver(await world.take())).job == job
+    assert (await world.view(job.id)).instruction == text
+
+
+async def test_a_newer_job_replaces_more_than_fit_one_transaction(world: World) -> None:
+    pending = [await world.submit(reply=True) for _ in range(70)]
+    newer = world.job(arrival=Arrival.REPLACE_PENDING)
+    assert await world.broker.submit(newer) == Submitted(newer.id, ahead=0)
+    counts = await world.ledger.counts()
+    assert (counts[JobState.PREEMPTED], counts[JobState.QUEUED]) == (len(pending), 1)
+    assert len(await world.backend.outbox.letters(limit=1000)) == 2 * len(pending)
+
+
+async def test_facts_that_do_not_fit_are_left_out_and_the_job_is_settled_all_the_same(world: World) -> None:
+    chance = random.Random(1)
+    noise = "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(300_000))
+    delivery = await world.start(reply=True)
+    await world.broker.settle(delivery, Done("yes", {"patch": noise, "commit": "c1"}), more=False)
+    view = await world.view(delivery.job.id)
+    assert (view.state, view.facts["commit"]) == (JobState.DONE, "c1")
+    assert "too long" in view.facts["patch"]

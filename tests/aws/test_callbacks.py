@@ -1,0 +1,196 @@
+"""Whoever waits with a task token is told once how the job ended, whatever dies in between."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from tests.aws.faulty import FaultyCloud
+from tests.conformance.test_long_polls import soon, waiting
+from tests.conformance.world import AMELIA, LONG, W1, ManualClock, World
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.dynamo import Dynamo
+from webordinary.backends.aws.queues import Queues
+from webordinary.backends.aws.rows import job_key
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.core.claim import Delivery
+from webordinary.core.errors import BackendUnavailable
+from webordinary.core.job import Arrival, JobState
+from webordinary.core.outcome import Done, Failed, Outcome, Preempted
+
+DOWN = BackendUnavailable("the line is down")
+ROLE = "arn:aws:iam::000000000000:role/test"
+
+
+class Workflow:
+    """A state machine that sends a job to a lane, asks for an owner, and waits for the job's end."""
+
+    def __init__(self, cloud: Cloud, settings: AwsSettings, machine: str) -> None:
+        self._cloud, self._settings, self._machine = cloud, settings, machine
+
+    async def start(self, job: str, **others: object) -> str:
+        lane = {"project": AMELIA.project, "user": AMELIA.user}
+        what = {"type": "JOB", "job": job, "instruction": f"do {job}", **lane, **others}
+        answer = await self._cloud.call(
+            "stepfunctions", "start_execution", stateMachineArn=self._machine, input=json.dumps(what)
+        )
+        return str(answer["executionArn"])
+
+    async def awaited(self, job: str) -> None:
+        """Come back when the end of a job is going to be told to somebody."""
+        async with asyncio.timeout(20):
+            while "taskToken" not in (
+                await Dynamo(self._cloud, ManualClock()).get(self._settings.jobs, job_key(job)) or {}
+            ):
+                await asyncio.sleep(0.05)
+
+    async def ended(self, execution: str) -> dict[str, Any]:
+        async with asyncio.timeout(20):
+            while True:
+                told = await self._cloud.call("stepfunctions", "describe_execution", executionArn=execution)
+                if told["status"] != "RUNNING":
+                    return told
+                await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def workflow(settings: AwsSettings, world: World) -> AsyncIterator[Workflow]:
+    cloud = Cloud(settings)
+    queues = Queues(cloud, settings, world.clock)
+    url, unclaimed = await queues.create_input(AMELIA), await queues.create_unclaimed()
+    request = {"type": "CLAIM_REQUEST", "project": "amelia", "user": "scott", "queueUrl": url}
+    send_job = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+        "Parameters": {
+            "QueueUrl": url,
+            "MessageGroupId": AMELIA.key,
+            "MessageDeduplicationId.$": "$.job",
+            "MessageBody": {
+                "type": "JOB",
+                "job.$": "$.job",
+                "project.$": "$.project",
+                "user.$": "$.user",
+                "instruction.$": "$.instruction",
+                "taskToken.$": "$$.Task.Token",
+            },
+        },
+        "End": True,
+    }
+    send_request = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::sqs:sendMessage",
+        "Parameters": {"QueueUrl": unclaimed, "MessageBody": request},
+        "End": True,
+    }
+    both = {
+        "Type": "Parallel",
+        "End": True,
+        "Branches": [
+            {"StartAt": "SendToContainer", "States": {"SendToContainer": send_job}},
+            {"StartAt": "SendClaimRequest", "States": {"SendClaimRequest": send_request}},
+        ],
+    }
+    machine = await cloud.call(
+        "stepfunctions",
+        "create_state_machine",
+        name=f"{settings.prefix}-email-processor",
+        roleArn=ROLE,
+        definition=json.dumps({"StartAt": "Both", "States": {"Both": both}}),
+    )
+    yield Workflow(cloud, settings, machine["stateMachineArn"])
+    await cloud.aclose()
+
+
+async def picked_up(world: World) -> Delivery:
+    """A worker that knew of nothing is asked, claims the lane, and gets the job."""
+    (claim,) = (await soon(world.broker.claim(W1, room=1, wait=LONG))).claims
+    return await world.deliver(claim)
+
+
+async def test_a_job_that_came_by_the_state_machine_is_done_and_told(
+    world: World, workflow: Workflow
+) -> None:
+    """The whole way: queue, claim request, claim, job, callback; the execution ends well."""
+    execution = await workflow.start("j1")
+    delivery = await picked_up(world)
+    assert (delivery.job.id, delivery.job.instruction, delivery.job.lane) == ("j1", "do j1", AMELIA)
+    await world.beat(W1, [delivery.claim])
+    await world.broker.settle(delivery, Done("the title is new", {"commit": "c1"}), more=False)
+    told = await workflow.ended(execution)
+    assert told["status"] == "SUCCEEDED"
+    output = json.loads(told["output"])[0]
+    assert output == {"state": "done", "note": "the title is new", "facts": {"commit": "c1"}}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "cause"),
+    [(Failed("no homepage"), "FAILED", "no homepage"), (Preempted(None, "kept"), "PREEMPTED", "kept")],
+)
+async def test_a_preempted_job_is_told_apart_from_a_failed_one(
+    world: World, workflow: Workflow, outcome: Outcome, error: str, cause: str
+) -> None:
+    execution = await workflow.start("j1")
+    await world.broker.settle(await picked_up(world), outcome, more=False)
+    told = await workflow.ended(execution)
+    assert (told["status"], told["error"], told["cause"]) == ("FAILED", error, cause)
+
+
+async def test_a_second_mail_interrupts_and_both_executions_end(world: World, workflow: Workflow) -> None:
+    """Scenario three of the mission, by way of the state machine."""
+    first = await workflow.start("j1")
+    running = await picked_up(world)
+    await world.beat(W1, [running.claim])
+    async with waiting(world.broker.nudged(W1, wait=LONG)) as nudge:
+        second = await workflow.start("j2")
+        await soon(nudge)
+    (interrupt,) = (await world.beat(W1, [running.claim])).interrupts
+    following = await world.broker.settle(running, Preempted(interrupt.by, "kept"), more=True)
+    assert following is not None
+    assert following.job.id == "j2"
+    await world.broker.settle(following, Done("yes"), more=False)
+    assert (await workflow.ended(first))["error"] == "PREEMPTED"
+    assert (await workflow.ended(second))["status"] == "SUCCEEDED"
+
+
+async def test_the_word_that_somebody_died_before_giving_is_given_by_a_sweep(
+    process: Callable[..., World], settings: AwsSettings, workflow: Workflow
+) -> None:
+    """The outcome was stored, then the worker was killed: nothing is done again, and the caller is told."""
+    line = FaultyCloud(settings)
+    dying, other = process(line), process()
+    execution = await workflow.start("j1")
+    delivery = await picked_up(dying)
+    line.before["send_task_success"] = [DOWN]
+    await dying.broker.settle(delivery, Done("yes"), more=False)
+    assert await other.state(delivery.job.id) is JobState.DONE
+    await other.broker.sweep()
+    assert (await workflow.ended(execution))["status"] == "SUCCEEDED"
+    assert [letter for letter, _ in await other.backend.outbox.letters(limit=9)] == []
+
+
+async def test_a_token_for_a_job_that_is_in_its_lane_already_is_told_its_end(
+    world: World, workflow: Workflow
+) -> None:
+    """The mail was taken in, and only then the state machine started: one job, one who waits for it."""
+    job = world.job(arrival=Arrival.INTERRUPT)
+    await world.broker.submit(job)
+    execution = await workflow.start(job.id, instruction="the same mail")
+    delivery = await picked_up(world)
+    assert delivery.job == job
+    await world.beat(W1, [delivery.claim])
+    async with waiting(world.broker.nudged(W1, wait=LONG)):
+        await workflow.awaited(job.id)
+    await world.broker.settle(delivery, Done("yes"), more=False)
+    assert (await workflow.ended(execution))["status"] == "SUCCEEDED"
+    assert len(await world.ledger.jobs(limit=9)) == 1
+
+
+async def test_what_is_no_job_is_told_to_whoever_waits_for_it(world: World, workflow: Workflow) -> None:
+    execution = await workflow.start("j1", instruction=" ")
+    async with waiting(world.broker.claim(W1, room=1, wait=LONG)) as poll:
+        told = await workflow.ended(execution)
+        assert (told["status"], told["error"]) == ("FAILED", "BAD_INPUT")
+        assert not poll.done()

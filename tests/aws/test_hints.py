@@ -1,0 +1,216 @@
+"""Processes that share nothing but tables and queues: hints wake them, and lost hints harm nobody."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.aws.faulty import FaultyCloud
+from tests.conformance.test_long_polls import soon, waiting
+from tests.conformance.world import AMELIA, BRAVO, LONG, W1, W2, World
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.errors import NoQueue
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.core.errors import BackendUnavailable
+from webordinary.core.job import Arrival
+from webordinary.core.outcome import Done
+
+DOWN = BackendUnavailable("the line is down")
+
+
+async def received(cloud: Cloud, settings: AwsSettings, queue: str) -> list[str]:
+    """Take all that is in a queue now."""
+    url = (await cloud.call("sqs", "get_queue_url", QueueName=queue))["QueueUrl"]
+    bodies = []
+    while messages := (
+        await cloud.call("sqs", "receive_message", QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=0)
+    ).get("Messages"):
+        bodies += [message["Body"] for message in messages]
+    return bodies
+
+
+async def send(cloud: Cloud, queue: str, body: str, **options: str) -> None:
+    url = (await cloud.call("sqs", "get_queue_url", QueueName=queue))["QueueUrl"]
+    await cloud.call("sqs", "send_message", QueueUrl=url, MessageBody=body, **options)
+
+
+@pytest.fixture
+def line(settings: AwsSettings) -> FaultyCloud:
+    """A line to the cloud that a test can break."""
+    return FaultyCloud(settings)
+
+
+# --- waking others --------------------------------------------------------------------------------
+
+
+async def test_a_worker_elsewhere_is_woken_by_a_claim_request(process: Callable[..., World]) -> None:
+    here, there = process(), process()
+    async with waiting(there.broker.claim(W1, room=1, wait=LONG)) as poll:
+        await here.submit()
+        assert [claim.lane for claim in (await soon(poll)).claims] == [AMELIA]
+
+
+async def test_an_owner_elsewhere_is_woken_when_a_job_arrives(process: Callable[..., World]) -> None:
+    here, there = process(), process()
+    delivery = await there.start()
+    await there.broker.settle(delivery, Done(), more=False)
+    async with waiting(there.broker.next_job(delivery.claim, wait=LONG)) as poll:
+        job = await here.submit()
+        following = await soon(poll)
+        assert following is not None
+        assert following.job.id == job
+
+
+async def test_an_interrupt_reaches_an_owner_elsewhere_at_once(process: Callable[..., World]) -> None:
+    """The lane's own queue carries it, so that nobody has to wait for the next beat."""
+    here, there = process(), process()
+    running = await there.start()
+    await there.beat(W1, [running.claim])
+    async with waiting(there.broker.nudged(W1, wait=LONG)) as nudge:
+        newer = await here.submit(arrival=Arrival.INTERRUPT)
+        await soon(nudge)
+    (interrupt,) = (await there.beat(W1, [running.claim])).interrupts
+    assert (interrupt.job, interrupt.by) == (running.job.id, newer)
+
+
+async def test_an_eviction_reaches_an_owner_elsewhere_at_once(process: Callable[..., World]) -> None:
+    here, there = process(), process()
+    running = await there.start()
+    await there.beat(W1, [running.claim])
+    async with waiting(there.broker.nudged(W1, wait=LONG)) as nudge:
+        await here.control.evict(AMELIA)
+        await soon(nudge)
+
+
+async def test_of_two_workers_elsewhere_each_is_told_of_one_lane(process: Callable[..., World]) -> None:
+    """Scenario two of the mission: two workers, two lanes, each claims one."""
+    here, there, beyond = process(), process(), process()
+    async with (
+        waiting(there.broker.claim(W1, room=1, wait=LONG)) as first,
+        waiting(beyond.broker.claim(W2, room=1, wait=LONG)) as second,
+    ):
+        await here.submit(AMELIA)
+        await here.submit(BRAVO)
+        claims = [*(await soon(first)).claims, *(await soon(second)).claims]
+        assert sorted(claim.lane for claim in claims) == [AMELIA, BRAVO]
+
+
+# --- hints that are lost or vain ------------------------------------------------------------------
+
+
+async def test_a_job_is_stored_though_nobody_could_be_told(
+    process: Callable[..., World], line: FaultyCloud
+) -> None:
+    """The queue is down; the mail is not lost, and the next sweep finds a worker for it."""
+    here, there = process(line), process()
+    line.before["send_message"] = [DOWN]
+    async with waiting(there.broker.claim(W1, room=1, wait=LONG)) as poll:
+        job = await here.submit()
+        await there.broker.sweep()
+        (claim,) = (await soon(poll)).claims
+    assert (await there.deliver(claim)).job.id == job
+
+
+async def test_an_owner_whose_wake_up_was_lost_finds_its_job_with_its_next_beat(
+    process: Callable[..., World], line: FaultyCloud
+) -> None:
+    here, there = process(line), process()
+    delivery = await there.start()
+    await there.broker.settle(delivery, Done(), more=False)
+    line.before["send_message"] = [DOWN]
+    async with waiting(there.broker.next_job(delivery.claim, wait=LONG)) as poll:
+        await here.submit()
+        await there.beat(W1, [delivery.claim])
+        assert await soon(poll) is not None
+
+
+async def test_a_claim_request_for_an_owned_lane_is_dropped_and_never_bounced(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    """It once went back to the queue again and again, up to the dead letters."""
+    cloud = Cloud(settings)
+    here, there = process(), process()
+    await here.start(worker=W1)  # its request is still in the queue
+    request = {"type": "CLAIM_REQUEST", "project": "amelia", "user": "scott", "queueUrl": "x"}
+    await send(cloud, settings.unclaimed, json.dumps(request))
+    async with waiting(there.broker.claim(W2, room=1, wait=LONG)) as poll:
+        async with asyncio.timeout(20):
+            while await depth(cloud, settings.unclaimed):
+                await asyncio.sleep(0.05)
+        assert not poll.done()
+    assert await received(cloud, settings, settings.unclaimed_dead) == []
+    await cloud.aclose()
+
+
+async def depth(cloud: Cloud, queue: str) -> int:
+    """How many messages are in a queue, in hand or not."""
+    url = (await cloud.call("sqs", "get_queue_url", QueueName=queue))["QueueUrl"]
+    told: dict[str, Any] = await cloud.call(
+        "sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=["All"]
+    )
+    return sum(int(told["Attributes"][f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible"))
+
+
+# --- messages that are not ours -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["no json", "[1]", '{"type": "CLAIM_REQUEST"}', '{"type": "X", "project": "amelia", "user": "scott"}'],
+)
+async def test_what_is_no_claim_request_is_put_aside_and_the_next_one_is_heard(
+    process: Callable[..., World], settings: AwsSettings, body: str
+) -> None:
+    cloud = Cloud(settings)
+    here, there = process(), process()
+    await send(cloud, settings.unclaimed, body)
+    async with waiting(there.broker.claim(W1, room=1, wait=LONG)) as poll:
+        await here.submit()
+        assert (await soon(poll)).claims
+    assert await received(cloud, settings, settings.unclaimed_dead) == [body]
+    await cloud.aclose()
+
+
+async def test_what_is_no_message_for_a_lane_is_put_aside_and_the_next_one_is_heard(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    cloud = Cloud(settings)
+    here, there = process(), process()
+    delivery = await there.start()
+    await there.broker.settle(delivery, Done(), more=False)
+    async with waiting(there.broker.next_job(delivery.claim, wait=LONG)) as poll:
+        await here.submit()
+        assert await soon(poll) is not None  # and now the queue is there
+    bodies = ["no json", '{"type": "WAKE", "project": "bravo", "user": "kim"}', '{"type": "JOB"}']
+    for number, body in enumerate(bodies):
+        options = {"MessageGroupId": "g", "MessageDeduplicationId": f"stranger-{number}"}
+        await send(cloud, settings.input_of(AMELIA), body, **options)
+    await there.beat(W1, [delivery.claim])
+    async with waiting(there.broker.nudged(W1, wait=LONG)) as nudge:
+        await here.control.interrupt(AMELIA)
+        await soon(nudge)
+    assert await received(cloud, settings, settings.dead_of(AMELIA)) == bodies
+    await cloud.aclose()
+
+
+# --- queues that are gone -------------------------------------------------------------------------
+
+
+async def test_a_queue_that_was_deleted_under_us_is_created_again(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    cloud = Cloud(settings)
+    here, there = process(), process()
+    await here.submit(AMELIA)
+    url = (await cloud.call("sqs", "get_queue_url", QueueName=settings.unclaimed))["QueueUrl"]
+    await cloud.call("sqs", "delete_queue", QueueUrl=url)
+    with pytest.raises(NoQueue):
+        await cloud.call("sqs", "get_queue_url", QueueName=settings.unclaimed)
+    (claimed,) = (await there.claim(W1)).claims
+    assert claimed.lane == AMELIA
+    async with waiting(there.broker.claim(W2, room=1, wait=LONG)) as poll:
+        await here.submit(BRAVO)
+        assert [claim.lane for claim in (await soon(poll)).claims] == [BRAVO]
+    await cloud.aclose()
