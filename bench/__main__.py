@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commits, drain, hot_lane, idle, latency, machine, mail
+from bench import commits, drain, hot_lane, idle, latency, machine, mail, pages, sites
 from bench.report import Row, as_json, as_table
 
 MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
@@ -18,6 +18,8 @@ MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
     "hot-lane": hot_lane.measure,
     "idle": idle.measure,
     "mail": mail.measure,
+    "sites": sites.measure,
+    "pages": pages.measure,
 }
 
 

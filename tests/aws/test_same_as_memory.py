@@ -19,18 +19,21 @@ EXAMPLES = os.environ.get("WEBORDINARY_EXAMPLES")
 class CloudSameAsMemory(SameAsMemory):
     """The cloud in the place of SQLite."""
 
-    def __init__(self, endpoint: str) -> None:
+    endpoint = ""
+
+    def __init__(self) -> None:
         super().__init__()
         self._sqlite.close()
-        chosen = new_settings(endpoint)
+        chosen = new_settings(self.endpoint)
         set_up(chosen, self._clock)
         self._sqlite = open_aws(chosen, self._clock, FEW)
 
 
 @pytest.mark.timeout(600)
-def test_the_cloud_behaves_like_the_reference_model(cloud: str) -> None:
+def test_the_cloud_behaves_like_the_reference_model(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CloudSameAsMemory, "endpoint", cloud)
     run_state_machine_as_test(
-        lambda: CloudSameAsMemory(cloud),
+        CloudSameAsMemory,
         settings=settings(
             max_examples=int(EXAMPLES or 4),
             stateful_step_count=40,

@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
+from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -21,6 +23,7 @@ from tests.dashboard.conftest import TOKEN, House
 from tests.dashboard.served import Served, served
 from webordinary.core.job import JobState
 
+Case = schemathesis.Case[Any]
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -110,12 +113,12 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield one
 
 
-def ask(full: Served, question: Callable[[schemathesis.Case], None], method: str = "") -> int:
+def ask(full: Served, question: Callable[[Case], None], method: str = "") -> int:
     """Ask every operation a few questions; say how many operations there were."""
     schema = schemathesis.openapi.from_url(f"{full.address}/api/openapi.json")
     asked = 0
     for found in schema.get_all_operations():
-        operation = found.ok()
+        operation: APIOperation[Any, Any, Any, Any] = found.ok()  # type: ignore[union-attr] # ours has no errors
         if method and operation.method.upper() != method:
             continue
         for mode in GenerationMode:  # as described, and not
@@ -139,7 +142,7 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 def test_no_question_breaks_it(full: Served) -> None:
     """Never a 5xx, and every answer is as described."""
 
-    def question(case: schemathesis.Case) -> None:
+    def question(case: Case) -> None:
         if case.query and "wait" in case.query:
             case.query["wait"] = "0"
         case.call_and_validate(headers=BEARER, checks=CHECKS)
@@ -148,7 +151,7 @@ def test_no_question_breaks_it(full: Served) -> None:
 
 
 def test_no_write_without_the_token(full: Served) -> None:
-    def question(case: schemathesis.Case) -> None:
+    def question(case: Case) -> None:
         assert case.call().status_code == 401
 
     assert ask(full, question, "POST") == 5

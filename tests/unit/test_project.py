@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.wiring import mail_settings
+from webordinary.wiring import mail_settings, work_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "webordinary"
@@ -220,7 +220,10 @@ def test_every_module_says_what_it_is_for() -> None:
     assert silent == []
 
 
-def test_every_setting_of_mail_is_explained() -> None:
+@pytest.mark.parametrize(
+    ("page", "names"), [("mail.md", mail_settings.NAMES), ("sites.md", work_settings.NAMES)]
+)
+def test_every_setting_is_explained(page: str, names: tuple[str, ...]) -> None:
     """A setting that nobody can find is a setting nobody needs."""
-    page = (ROOT / "docs" / "mail.md").read_text()
-    assert [name for name in mail_settings.NAMES if f"`{name}`" not in page] == []
+    text = (ROOT / "docs" / page).read_text()
+    assert [name for name in names if f"`{name}`" not in text] == []

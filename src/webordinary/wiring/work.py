@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,8 @@ class Workshop:
 def check_workshop(settings: Settings, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
     """Say which agent will work and why that one; refuse what can't be run here now, not at the first job."""
     work = settings.work
+    if shutil.which("git") is None:
+        raise BadInput("sites are edited with git, and there is none here: install it (apt install git)")
     name, why = chosen_agent(work, environment)
     sandbox = choose_sandbox(work.sandbox)
     if name != "demo":

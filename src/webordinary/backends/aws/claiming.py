@@ -32,6 +32,8 @@ class Claiming:
         """Hold lanes of an account."""
         self._lanes, self._workers, self._callbacks = lanes, workers, callbacks
         self._settings, self._clock, self._dynamo = lanes.settings, lanes.clock, lanes.dynamo
+        # A worker's name is new with every start, so all that it may hold was taken here.
+        self._taken: dict[WorkerId, set[Lane]] = {}
 
     # --- taking -----------------------------------------------------------------------------------
 
@@ -48,6 +50,7 @@ class Claiming:
                 return answer
             taken = await self._take(model, answer)
             if taken.claims:
+                self._taken.setdefault(worker, set()).update(claim.lane for claim in taken.claims)
                 return taken
             await self._lanes.pause(attempt)
         return Nothing(QUICKER_SECONDS)
@@ -102,10 +105,9 @@ class Claiming:
 
     async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
         """See `Broker.keep`. One call a lane renews its lease and brings what its owner must know."""
-        _, pressure, names, kept = await asyncio.gather(
+        _, pressure, kept = await asyncio.gather(
             self._workers.show(presence),
             self._pressure(),
-            self._held_by(presence.worker),
             asyncio.gather(*(self._renew(claim) for claim in claims)),
         )
         lost, interrupts = [], []
@@ -117,14 +119,19 @@ class Claiming:
             held[claim.lane] = lane_row(item, {}, 0.0)
             if item.get("interruptedJob") is not None and item["headFence"] == claim.fence:
                 interrupts.append(Interrupt(claim.lane, item["interruptedJob"], item.get("interruptedBy")))
-        unnamed = [lane for lane in names if lane not in held]
+        with_work = await self._with_work(presence.worker, held)
+        return Pulse(tuple(lost), tuple(interrupts), *pressure, with_work)
+
+    async def _with_work(self, worker: WorkerId, named: dict[Lane, LaneRow]) -> int:
+        """Count the lanes of a worker that have work, named in its beat or not."""
+        held, now = dict(named), self._clock.now()
+        unnamed = [lane for lane in self._taken.get(worker, ()) if lane not in held]
         if unnamed:
             held |= (await self._lanes.read(Reading(unnamed))).lanes
-        now = self._clock.now()
-        with_work = sum(
-            bool(row.open) and row.worker == presence.worker and row.owned(now) for row in held.values()
-        )
-        return Pulse(tuple(lost), tuple(interrupts), *pressure, with_work)
+        self._taken[worker] = {lane for lane, row in held.items() if row.worker == worker}
+        if not self._taken[worker]:
+            del self._taken[worker]
+        return sum(bool(row.open) and row.worker == worker and row.owned(now) for row in held.values())
 
     async def _renew(self, claim: Claim) -> Item | None:
         """Renew a lease, unless it is no longer ours; and tell whoever waits that the job still runs."""
@@ -151,11 +158,6 @@ class Claiming:
                 model.dropped_tokens.add(token)
 
         await self._lanes.change(Reading([claim.lane], head_only), verb)
-
-    async def _held_by(self, worker: WorkerId) -> list[Lane]:
-        """All that a worker holds, named in its beat or not."""
-        where = Where(self._settings.lanes, ("containerId", worker), OWNER_INDEX)
-        return [Lane.from_key(key["projectKey"]) for key in await self._dynamo.query(where)]
 
     async def _pressure(self) -> tuple[int, float]:
         waiting = await self._waiting()
