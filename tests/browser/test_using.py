@@ -1,4 +1,4 @@
-"""Using the page: it follows what happens without jumping, can be used by keyboard, and opens only to the token."""
+"""Using the page: it follows what happens without jumping, works by keyboard, and opens only to the token."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -50,8 +50,7 @@ def test_a_new_job_appears_in_place(window: Watched, full: Served) -> None:
     page.goto(f"{full.address}/jobs")
     expect(page.locator("#line")).to_have_text("live")
     page.evaluate("window.unreloaded = true")
-    row = page.locator("tbody tr").first
-    row.locator("a").last.focus()
+    page.locator("td.words > a").first.focus()
     focused = page.evaluate("document.activeElement.textContent")
     job = Job(JobId("zz-fresh"), TARA, "Water the plants", "<fresh>")
     do(full, house_of(full).backend.broker.submit(job))

@@ -156,7 +156,7 @@ async def test_every_answer_tells_the_browser_what_not_to_do(client: httpx.Async
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert headers["cross-origin-resource-policy"] == "same-origin"
     assert "access-control-allow-origin" not in headers
 

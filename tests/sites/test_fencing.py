@@ -14,7 +14,7 @@ import pytest
 
 from tests.integration.cli_support import alive, eventually
 from tests.sites.processes import none_alive, offspring
-from tests.sites.system import Sent, System, git, refs
+from tests.sites.system import Reply, Sent, System, git, refs
 
 SETTINGS = """
 [limits]
@@ -26,6 +26,7 @@ deliveries_max = 20
 """
 HERE = Path(__file__).parent
 DELAYS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.25)  # seconds between the agent's last act and the pause
+LOCK_SECONDS = 10.0  # a worker that is paused within a lock of moments stops its site until it wakes
 QUIET_SECONDS = 0.5  # for whatever a woken worker may still be up to
 
 AGENT = """
@@ -95,6 +96,15 @@ class Pool:
         assert owner is not None
         os.kill(owner, signal.SIGSTOP)
         return owner
+
+    def reply_of_another(self, sent: Sent, paused: int) -> Reply:
+        """Wait for the reply while a worker is paused; if that one has a lock, it has to wake first."""
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not self.system.replies(sent) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if not self.system.replies(sent):
+            os.kill(paused, signal.SIGCONT)
+        return self.system.reply(sent)
 
     def seen_of(self, project: str, about: Sent) -> dict[str, object]:
         """All that a stale worker could have an effect on."""
@@ -191,7 +201,7 @@ def test_a_worker_that_is_paused_at_any_moment_has_no_effect_when_it_wakes(pool:
         eventually(lambda known=known: set(pool.marks.iterdir()) > known)
         time.sleep(delay)
         paused = pool.pause_owner("timed")
-        reply = pool.system.reply(sent)
+        reply = pool.reply_of_another(sent, paused)
         assert reply.kind == "done", reply.text
         eventually(lambda paused=paused: pool.owner_of("timed") != paused)
         before = pool.seen_of("timed", sent)

@@ -223,11 +223,13 @@ def _copied(project: ProjectFolder, wanted: _Wanted, former: dict[str, Path], st
     site = copy / "site"
     folders = {copy, site}
     try:
+        site.mkdir()
         for file in wanted.release.files:
             _go_on_unless(stop)
             target = site / file.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            folders.update(parent for parent in target.parents if parent.is_relative_to(site))
+            if target.parent not in folders:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                folders.update(parent for parent in target.parents if parent.is_relative_to(site))
             if not _linked(former.get(file.sha256), target, file.size):
                 _copy(wanted.folder / file.path, target, file)
         listed = {"files": [[file.path, file.size, file.sha256] for file in wanted.release.files]}

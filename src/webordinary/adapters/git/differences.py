@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webordinary.adapters.git.mirror import Mirror
 from webordinary.adapters.git.names import UNFINISHED, seen
+from webordinary.adapters.git.process import Ran
 from webordinary.core.errors import WebordinaryError
 from webordinary.core.text import storable
 from webordinary.core.work import ChangeKind, FileChange
@@ -77,15 +78,19 @@ def _blobs(out: bytes) -> Iterator[tuple[str, bytes]]:
 
 async def patch(mirror: Mirror, commit: str) -> str:
     """Show what a commit changed; "" if it is nowhere to be found."""
-    ran = await mirror.run("cat-file", "-e", f"{commit}^{{commit}}")
-    if ran.code:
+    ran = await _shown(mirror, commit)
+    if ran.code and not ran.cut:
         await _fetch_unfinished(mirror)
-    options = ("--format=", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
-    ran = await mirror.run("show", *options, "--diff-merges=first-parent", commit, limit=PATCH_BYTES)
+        ran = await _shown(mirror, commit)
     if ran.code and not ran.cut:
         return ""
     text = storable(ran.out.decode(errors="replace"))
     return f"{text.rpartition(chr(10))[0]}\n(The rest is left out.)\n" if ran.cut else text
+
+
+async def _shown(mirror: Mirror, commit: str) -> Ran:
+    options = ("--format=", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+    return await mirror.run("show", *options, "--diff-merges=first-parent", commit, limit=PATCH_BYTES)
 
 
 async def _fetch_unfinished(mirror: Mirror) -> None:

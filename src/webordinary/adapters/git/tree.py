@@ -37,6 +37,10 @@ class Tree:
             if words := await self._put(commit):
                 raise BackendUnavailable(f"the site's files can't be checked out: {words}")
 
+    def is_now(self, commit: str) -> None:
+        """Note that the tree's files became this commit: what differs from it now is a build's output."""
+        self._last.write_text(commit)
+
     def put_last(self) -> str:
         """What the tree was put to; all that differs from it is somebody's work."""
         return self._last.read_text()

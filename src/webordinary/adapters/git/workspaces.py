@@ -114,7 +114,9 @@ class GitWorkspaces:
                 return Plan(tip, updates, push=not isinstance(tip, Unresolved) and tip != seen.edit)
 
             pushed = await fenced.push(plan)
-            if isinstance(pushed, str) and pushed != commit:
+            if pushed == commit:
+                tree.is_now(commit)
+            elif isinstance(pushed, str):
                 await tree.put(pushed)
             return pushed
 
@@ -122,7 +124,8 @@ class GitWorkspaces:
         """See `Workspaces.latest`."""
         async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
             seen = await fenced.take()
-            await tree.put(seen.previewed)
+            if seen.previewed != tree.put_last():  # else a build's output stays: it is looked at for links
+                await tree.put(seen.previewed)
             return seen.previewed
 
     async def keep_aside(self, workspace: Workspace, signed: Signed) -> Aside | None:

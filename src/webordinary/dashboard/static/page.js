@@ -189,9 +189,10 @@ function tell(log, event) {
     part.textContent = text;
     item.append(part);
   }
-  log.append(item);
+  const list = log.querySelector("ol");
+  list.append(item);
   log.dataset.last = event.number;
-  while (log.children.length > LOG_LINES_MAX) log.firstElementChild.remove();
+  while (list.children.length > LOG_LINES_MAX) list.firstElementChild.remove();
   if (pinned) log.scrollTop = log.scrollHeight;
 }
 
