@@ -3,6 +3,7 @@
 PYTHON ?= python3
 SEEDS  ?= 2000
 JOBS   ?= auto
+ARGS   ?=
 
 BIN   := .venv/bin
 STAMP := .venv/.stamp
@@ -39,7 +40,7 @@ $(TESTS): $(STAMP) $(MORE)
 	@touch $@
 
 run: setup ## bring up the whole system with two sample sites, and stay up
-	@$(BIN)/webordinary up
+	@$(BIN)/webordinary up $(ARGS)
 
 demo: setup ## play the three scenarios with real processes
 	@$(BIN)/webordinary demo

@@ -1,6 +1,53 @@
+"""Every page and API route of the dashboard on a store of 10,000 jobs, beside the same queries by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
 from pathlib import Path
-from bench.report import Row
+from typing import Any
+
+from bench import pages_store
+from bench.processes import ROOT
+from bench.report import Row, percentile, row
+
+AIM_MILLISECONDS = 200.0
+GROWTH_MEGABYTES = 10.0
+OK = 200
 
 
 def measure(folder: Path) -> list[Row]:
-    return []
+    """Fill a store, and let a process of its own ask for everything."""
+    home = folder / "pages"
+    pages_store.fill(home)
+    command = [sys.executable, "-m", "bench.pages_process", str(home)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the dashboard of the measurement ended badly:\n{done.stderr[-2000:]}")
+    answer = json.loads(done.stdout)
+    wrong = [one["address"] for one in answer["asked"] if one["status"] != OK]
+    if wrong:
+        raise RuntimeError(f"these did not answer well: {', '.join(wrong)}")
+    return [*_slowest_first(answer["asked"]), *_memory(answer)]
+
+
+def _slowest_first(asked: list[dict[str, Any]]) -> list[Row]:
+    rows = []
+    for one in sorted(asked, key=lambda one: percentile(one["milliseconds"], 95), reverse=True):
+        name, taken = one["address"], one["milliseconds"]
+        high = percentile(taken, 95)
+        rows.append(Row("page", f"{name}, p95", "ms", high, high, high, at_most=AIM_MILLISECONDS))
+        rows.append(row("page", "... p50", "ms", taken))
+        if one["by_hand"]:
+            rows.append(row("page", "... p50 of its queries by hand", "ms", one["by_hand"]))
+    return rows
+
+
+def _memory(answer: dict[str, Any]) -> list[Row]:
+    before, after = answer["megabytes_before"], answer["megabytes_after"]
+    return [
+        row("memory", "of the process, all asked for once", "MB", [before]),
+        row("memory", "... 200 requests later", "MB", [after]),
+        row("memory", "... growth", "MB", [max(after - before, 0.0)], at_most=GROWTH_MEGABYTES),
+    ]

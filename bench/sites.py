@@ -50,7 +50,18 @@ EDITED = "part2/page42.html"
 EDIT = "refs/heads/webordinary/edit"
 IDENTITY = ("-c", "user.name=Amelia", "-c", "user.email=amelia@example.com")
 WORDS = (
-    "bread flour oven morning rye wheat crust salt water open closed shelf basket market bake loaf".split()
+    "bread",
+    "flour",
+    "oven",
+    "morning",
+    "rye",
+    "crust",
+    "salt",
+    "open",
+    "closed",
+    "basket",
+    "market",
+    "loaf",
 )
 
 HELD = "same conversation, lane still held"
@@ -89,12 +100,12 @@ def _totals(jobs: dict[str, list[Notes]], plain: list[float], by_hand: list[floa
         spent = [sum(one.stages().values()) for one in notes]
         rows += [
             row("sites", kind, "ms", spent),
-            row("sites", "... over worktree add and cp -a", "x", ratios(spent, plain)),
-            row("sites", "... over the same by hand", "x", ratios(spent, by_hand)),
+            row("sites", "... over git worktree add, cp -a", "x", ratios(spent, plain)),
+            row("sites", "... over by hand", "x", ratios(spent, by_hand)),
             row("sites", "... git commands", "", [one.programs for one in notes]),
         ]
     rows.append(row("sites", "git worktree add, cp -a", "ms", plain))
-    rows.append(row("sites", "by hand: worktree add, add, commit, push, cp -a", "ms", by_hand))
+    rows.append(row("sites", "by hand: that, and add, commit, push", "ms", by_hand))
     return rows
 
 
@@ -194,7 +205,9 @@ class _Shop:
             reader=_NoMail(),
             workspaces=cast(
                 "Workspaces",
-                self._watched(self._workspaces[worker], "open", "commit", "push", "changes", "patch"),
+                self._watched(
+                    self._workspaces[worker], "open", "commit", "push", "changes", "latest", "patch"
+                ),
             ),
             repositories=GitRepositories(folder / "repositories"),
             starter=folder / "starter",

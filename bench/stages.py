@@ -12,10 +12,9 @@ from typing import Any
 
 # What is no call of a port is known by the calls around it.
 GAPS = {
-    ("enter", "open"): "other",
-    ("open", "commit"): "agent that takes no time, its event kept",
+    ("open", "commit"): "agent that takes no time, its event",
     ("build", "push"): "gate: all files read and looked at",
-    ("publish", "patch"): "links of all pages",
+    ("latest", "patch"): "links of all pages, what is left of it",
 }
 
 

@@ -25,9 +25,16 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def new_settings(endpoint: str) -> AwsSettings:
-    """Names that no other test uses. Nobody looks by himself for what a lost wake-up could miss."""
+    """Names that no other test uses. Nobody looks by himself for what a lost wake-up could miss.
+
+    Every beat looks at the pool anew, like the reference model.
+    """
     return AwsSettings(
-        endpoint=endpoint, prefix=f"t{next(_worlds)}", skew_seconds=0.0, look_again_seconds=3600.0
+        endpoint=endpoint,
+        prefix=f"t{next(_worlds)}",
+        skew_seconds=0.0,
+        look_again_seconds=3600.0,
+        news_leases=0.0,
     )
 
 

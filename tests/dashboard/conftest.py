@@ -1,5 +1,8 @@
 """A dashboard on a real store, asked over ASGI or over real HTTP."""
 
+import asyncio
+import shutil
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,12 +47,24 @@ class House:
         return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url=HOST, headers=headers)
 
 
-@pytest.fixture
-def backend(tmp_path: Path) -> Iterator[tuple[Backend, StoryClock]]:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A story that was told once, to be copied: a store, its blobs, its letters, and when it ended."""
+
+    store: Path
+    blobs: Path
+    letters: dict[tuple[str, str], bytes]
+    ended_at: float
+
+
+@pytest.fixture(scope="session")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    folder = tmp_path_factory.mktemp("story")
     clock = StoryClock(3 * 3600)
-    opened = open_sqlite(tmp_path / "store", clock, Limits(), synchronous="OFF")
-    yield opened, clock
-    opened.close()
+    backend = open_sqlite(folder / "store", clock, Limits(), synchronous="OFF")
+    story = asyncio.run(seed(backend, FolderBlobs(folder / "blobs"), clock))
+    backend.close()
+    return Told(folder / "store", folder / "blobs", story.letters, clock.now())
 
 
 def house_on(backend: Backend, clock: StoryClock, story: Story) -> House:
@@ -61,16 +76,22 @@ def house_on(backend: Backend, clock: StoryClock, story: Story) -> House:
 
 
 @pytest.fixture
-def empty_house(backend: tuple[Backend, StoryClock], tmp_path: Path) -> House:
-    store, clock = backend
-    clock.behind = 0.0
-    return house_on(store, clock, Story(store, FolderBlobs(tmp_path / "blobs"), clock, {}))
+def empty_house(tmp_path: Path) -> Iterator[House]:
+    """Nothing has happened yet."""
+    clock = StoryClock(0)
+    backend = open_sqlite(tmp_path / "store", clock, Limits(), synchronous="OFF")
+    yield house_on(backend, clock, Story(backend, FolderBlobs(tmp_path / "blobs"), clock, {}))
+    backend.close()
 
 
 @pytest.fixture
-async def house(backend: tuple[Backend, StoryClock], tmp_path: Path) -> House:
-    store, clock = backend
-    return house_on(store, clock, await seed(store, FolderBlobs(tmp_path / "blobs"), clock))
+def house(told: Told, tmp_path: Path) -> Iterator[House]:
+    """A copy of the story, at the very moment that it ended: leases that lived then live."""
+    shutil.copytree(told.store, tmp_path / "store")
+    clock = StoryClock(time.time() - told.ended_at)
+    backend = open_sqlite(tmp_path / "store", clock, Limits(), synchronous="OFF")
+    yield house_on(backend, clock, Story(backend, FolderBlobs(told.blobs), clock, dict(told.letters)))
+    backend.close()
 
 
 @pytest.fixture

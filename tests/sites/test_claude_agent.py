@@ -29,6 +29,7 @@ def scripted(request: Request) -> Reply:
     """What the model does about an instruction: its first line says it."""
     instruction = request.typed.partition("\n")[0]
     word, _, rest = instruction.partition(" ")
+    steps: list[Reply]
     match word:
         case "Retitle":
             old, _, new = rest.partition(" to ")
@@ -197,7 +198,7 @@ def test_a_job_is_tried_again_when_the_model_was_away(system: ClaudeSystem, trou
     project = "busy" if isinstance(trouble, Refuse) else "stalled"
     sender = system.site_of(project)
     system.model.first[project] = [trouble] * 3 if isinstance(trouble, Refuse) else [trouble]
-    with system.also(WEBORDINARY_WORK_QUIET_SECONDS="5"), system.serving(project):
+    with system.also(WEBORDINARY_WORK_QUIET_SECONDS="8"), system.serving(project):
         reply = system.ask_by_mail(f"Retitle Your new site to Not {project}", sender=sender)
     assert reply.kind == "done", reply.text
     assert f"<title>Not {project}</title>" in system.page(f"{project}/").text

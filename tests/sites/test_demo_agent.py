@@ -26,8 +26,8 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """One system for all tests, which edit different sites of it."""
     system = System(tmp_path_factory.mktemp("demo") / "home")
     with system.up("--workers", "1"):
-        for site in ("amelia", "bakery"):
-            eventually(lambda site=site: system.page(f"live/{site}/").status_code == httpx.codes.OK)
+        sites = ("live/amelia/", "live/bakery/")
+        eventually(lambda: all(system.page(site).status_code == httpx.codes.OK for site in sites))
         yield system
 
 

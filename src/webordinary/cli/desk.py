@@ -67,7 +67,7 @@ class Desk:
 @contextlib.contextmanager
 def opened(settings: Settings, *, create: bool) -> Iterator[Desk]:
     """Open the store of a home folder. Commands that only look do not create one by mistake."""
-    if not create and not store_path(settings.home).exists():
+    if not create and not settings.in_cloud and not store_path(settings.home).exists():
         raise NotFound(
             f"there is nothing in {settings.home} yet: start a pool with `webordinary up`, "
             "or name the right folder with --home"

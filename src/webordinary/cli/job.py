@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.cli.arguments import add_common
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
@@ -24,7 +23,7 @@ from webordinary.core.job import ENDED, JobId
 from webordinary.core.views import JobView, LaneEvent
 from webordinary.core.waiting import Reason, counted
 from webordinary.core.work import KeptEvent
-from webordinary.wiring.folders import blobs_folder
+from webordinary.wiring.stores import open_blobs
 
 EVENTS_MAX = 500
 
@@ -69,7 +68,7 @@ async def _patch(job: JobView, desk: Desk) -> str:
     key = job.facts.get("patch", "")
     if not key:
         return ""
-    content = await FolderBlobs(blobs_folder(desk.settings.home)).get(key)
+    content = await open_blobs(desk.settings).get(key)
     return content.decode(errors="replace")
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.cli.arguments import add_before, add_common, add_limit, add_state
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
 from webordinary.cli.words import FAINT, GREEN, RED, YELLOW, Cell, ago, clean, one_line, print_json, table
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import MailId, MailRecord, MailState
-from webordinary.wiring.folders import blobs_folder
+from webordinary.wiring.stores import open_blobs
 
 HEAD = ("MAIL", "STATE", "CAME", "FROM", "JOB", "SUBJECT / REASON")
 SUBJECT_CHARACTERS = 40
@@ -56,7 +55,7 @@ async def _list(args: argparse.Namespace, desk: Desk) -> int:
 
 async def _show(args: argparse.Namespace, desk: Desk) -> int:
     mail = await _known(desk, args.mail)
-    raw = await FolderBlobs(blobs_folder(desk.settings.home)).get(mail.blob)
+    raw = await open_blobs(desk.settings).get(mail.blob)
     text = raw.decode("utf-8", "replace")
     if args.json:
         print_json({"mail": mail, "raw": text})

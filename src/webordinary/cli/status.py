@@ -28,7 +28,7 @@ from webordinary.core.job import JobState
 from webordinary.core.limits import Limits
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
-from webordinary.wiring.folders import store_path
+from webordinary.wiring.folders import store_name
 from webordinary.wiring.running import LOOPBACK, Running, running
 
 WATCH_SECONDS = 1.0
@@ -67,7 +67,7 @@ async def look(desk: Desk) -> Picture:
     return Picture(
         desk.clock.now(),
         str(home),
-        str(store_path(home)),
+        store_name(desk.settings),
         await ledger.workers(),
         await ledger.counts(),
         await desk.reasons(with_work),

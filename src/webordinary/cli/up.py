@@ -19,7 +19,7 @@ from webordinary.cli.logs import start_logging
 from webordinary.cli.up_greeting import Greeting, as_json, in_words
 from webordinary.cli.words import print_json
 from webordinary.core.claim import Presence
-from webordinary.core.errors import BackendUnavailable, NotAllowed
+from webordinary.core.errors import BackendUnavailable, BadInput, NotAllowed
 from webordinary.wiring.build import name_of_hands, short_host
 from webordinary.wiring.first_start import onboard_samples
 from webordinary.wiring.mail_settings import MailSettings
@@ -78,6 +78,11 @@ class _Plan:
 def run(args: argparse.Namespace) -> int:
     """Bring up, stay up, come down."""
     settings = chosen_work(args, load(home_folder(args.home)), handler="site")
+    if settings.in_cloud:
+        raise BadInput(
+            "`up` brings up a system on this machine, and the settings say backend = aws; nothing was "
+            "started. Run `webordinary worker` in containers instead: docs/cloud.md"
+        )
     start_logging("up", as_json=args.json)
     with opened(settings, create=True) as desk:
         plan = _plan(args, desk)

@@ -15,9 +15,11 @@ from webordinary.cli.logs import start_logging
 from webordinary.cli.stdin import add_until_stdin_closes, when_stdin_closes
 from webordinary.core.lane import Lane
 from webordinary.core.waiting import counted
+from webordinary.ports.backend import Backend
 from webordinary.wiring.build import Hands, build_hands, build_worker
-from webordinary.wiring.folders import store_path
-from webordinary.wiring.settings import home_folder, load
+from webordinary.wiring.folders import store_name
+from webordinary.wiring.replies import replies
+from webordinary.wiring.settings import Settings, home_folder, load
 from webordinary.wiring.stores import open_backend
 
 log = logging.getLogger("webordinary.worker")
@@ -57,16 +59,18 @@ def run(args: argparse.Namespace) -> int:
             "up with %s, %s, store %s",
             counted(settings.slots, "slot"),
             hands.name,
-            store_path(settings.home),
+            store_name(settings),
         )
-        asyncio.run(_work(worker, hands, until_stdin_closes=args.until_stdin_closes))
+        asyncio.run(_work(settings, backend, worker, hands, until_stdin_closes=args.until_stdin_closes))
         log.info("left")
     finally:
         backend.close()
     return Exit.OK
 
 
-async def _work(worker: Worker, hands: Hands, *, until_stdin_closes: bool) -> None:
+async def _work(
+    settings: Settings, backend: Backend, worker: Worker, hands: Hands, *, until_stdin_closes: bool
+) -> None:
     leaving = _Leaving(worker)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -74,7 +78,8 @@ async def _work(worker: Worker, hands: Hands, *, until_stdin_closes: bool) -> No
     if until_stdin_closes:
         when_stdin_closes(leaving.abandoned)
     try:
-        await worker.run()
+        async with replies(settings, backend):
+            await worker.run()
     finally:
         await hands.close()
 

@@ -113,7 +113,7 @@ class Guard:
             ),
             "x-content-type-options": "nosniff",
             "x-frame-options": "DENY",
-            "referrer-policy": "same-origin",  # with none at all, a browser hides the origin of our own forms, too
+            "referrer-policy": "same-origin",  # with none, a browser hides the origin of our own forms too
             "cross-origin-opener-policy": "same-origin",
             "cross-origin-resource-policy": "same-origin",
             "permissions-policy": "camera=(), geolocation=(), microphone=()",

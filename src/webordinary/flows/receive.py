@@ -40,6 +40,7 @@ from webordinary.ports.clock import Clock
 from webordinary.ports.images import Images
 from webordinary.ports.mail_checks import MailChecks
 from webordinary.ports.mail_reader import MailReader
+from webordinary.ports.workflow import Workflow
 
 JOB_INTENTS = {
     Wish.EDIT: Intent.EDIT,
@@ -64,6 +65,7 @@ class Reception:
     trust: Trust
     quotas: QuotaLimits
     token_key: bytes
+    workflow: Workflow | None = None  # who follows jobs from outside the store, if anybody
 
     async def receive(self, raw: bytes, envelope: Envelope, *, may_come_again: bool = False) -> MailRecord:
         """Take a mail in; when this returns, what became of it is durable.
@@ -237,6 +239,8 @@ class Reception:
         accepted = replace(kept, job=stored.job)
         if kept.job != stored.job:
             await self.backend.mailbox.update(accepted)
+        if self.workflow is not None:
+            await self.workflow.start(kept.id, lane, stored.job)
         return accepted
 
     async def _answer_at_once(self, record: MailRecord, lane: Lane, wish: Wish) -> MailRecord:

@@ -118,7 +118,10 @@ async def _publish(
     project = delivery.claim.lane.project
     pages = [change.path for change in changes if change.path.endswith(".html")][:PAGES_PICTURED]
     before = await _pictures(tools, project, pages)
-    again = await _publish_latest(tools, delivery, workspace, pushed, ready)
+    # Reading all pages for links keeps this process busy, publishing keeps the disk busy: side by side.
+    again, warnings = await asyncio.gather(
+        _publish_latest(tools, delivery, workspace, pushed, ready), asyncio.to_thread(_warnings, ready)
+    )
     if isinstance(again, NotShown):
         return again
     facts = {
@@ -127,7 +130,7 @@ async def _publish(
         "preview": tools.publisher.address(project, Place.PREVIEW),
         "publishable": "yes",
         "changes": "\n".join(told(changes)),
-        "warnings": "\n".join(await asyncio.to_thread(_warnings, ready)),
+        "warnings": "\n".join(warnings),
         "patch": await _patch(tools, workspace, pushed),
         "pictures": _paired(pages, before, await _pictures(tools, project, pages)),
         **await _used(tools, delivery, changes),

@@ -17,6 +17,7 @@ from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.errors import BadInput
 from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Handler
+from webordinary.wiring.container import task_name
 from webordinary.wiring.settings import Settings
 from webordinary.wiring.work import check_workshop, open_workshop
 
@@ -75,7 +76,8 @@ def build_worker(settings: Settings, backend: Backend, hands: Hands, shape: Shap
     """Make a worker with a name that no other start will ever have."""
     clock = SystemClock()
     host, pid = short_host(), os.getpid()
-    name = WorkerId(f"{host}.{pid}.{clock.unique()[-6:]}")
+    # The last part also tells two starts within one task apart.
+    name = WorkerId(f"{task_name() or f'{host}.{pid}'}.{clock.unique()[-6:]}")
     presence = Presence(name, settings.slots, clock.now(), host=host, pid=pid)
     return presence, Worker(presence, backend.broker, hands.handler, clock, settings.limits, shape)
 

@@ -1,16 +1,24 @@
-"""What is where in a home folder."""
+"""What is where in a home folder, and what its store is called."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from webordinary.backends.sqlite.open import STORE_NAME
+from webordinary.wiring.settings import Settings
 from webordinary.wiring.work_settings import WorkSettings
 
 
 def store_path(home: Path) -> Path:
     """The store."""
     return home / STORE_NAME
+
+
+def store_name(settings: Settings) -> str:
+    """Say where the store is, for people."""
+    if settings.in_cloud:
+        return f"the cloud's tables {settings.cloud.prefix}-*"
+    return str(store_path(settings.home))
 
 
 def blobs_folder(home: Path) -> Path:

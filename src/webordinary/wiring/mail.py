@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webordinary.adapters.bounded import Bounded, BoundedReader
-from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.adapters.folder_mailer import FolderMailer
 from webordinary.adapters.images import PillowImages
 from webordinary.adapters.imap_mailbox import ImapAccount
@@ -27,9 +26,10 @@ from webordinary.ports.resolver import Resolver
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
-from webordinary.wiring.folders import blobs_folder, outbox_folder
+from webordinary.wiring.folders import outbox_folder
 from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url, token_key
 from webordinary.wiring.settings import Settings
+from webordinary.wiring.stores import open_blobs, open_workflow
 
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
@@ -56,11 +56,11 @@ def open_mail_room(
         mail = replace(mail, smtp_port=port)
     if trust_loopback is not None:
         mail = replace(mail, trust_loopback=trust_loopback)
-    clock, key = SystemClock(), token_key(settings.home)
+    clock, key = SystemClock(), _signing_key(settings)
     trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback)
     checks = OriginChecks(_resolver(mail), clock)
     bounded = Bounded(processes=2)  # a large picture holds up nobody's words
-    blobs = FolderBlobs(blobs_folder(settings.home))
+    blobs = open_blobs(settings)
     reception = Reception(
         backend=backend,
         blobs=blobs,
@@ -71,8 +71,9 @@ def open_mail_room(
         trust=trust,
         quotas=mail.quotas,
         token_key=key,
+        workflow=open_workflow(settings),
     )
-    mailer, replies_to = _mailer(mail, settings.home)
+    mailer, replies_to = _mailer(mail, settings)
     office = Office(
         outbox=backend.outbox,
         mailbox=backend.mailbox,
@@ -120,9 +121,17 @@ def _resolver(mail: MailSettings) -> Resolver:
         raise BadInput(f"{mail.zone_file} can't be read: {error.strerror}") from error
 
 
-def _mailer(mail: MailSettings, home: Path) -> tuple[Mailer, str]:
+def _signing_key(settings: Settings) -> bytes:
+    return settings.cloud.signing_key() if settings.in_cloud else token_key(settings.home)
+
+
+def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
+    if not mail.relay and settings.in_cloud:
+        from webordinary.wiring.cloud import cloud_mailer  # noqa: PLC0415 - its extra is needed only there
+
+        return cloud_mailer(settings), "the cloud's mail service"
     if not mail.relay:
-        folder = outbox_folder(home)
+        folder = outbox_folder(settings.home)
         return FolderMailer(folder), str(folder)
     url = parsed_url("relay", mail.relay, ("smtp", "smtps"))
     user, password = credentials(url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import math
 import os
 import shlex
@@ -14,7 +15,8 @@ from typing import Any
 
 from webordinary.core.errors import BadInput
 from webordinary.core.limits import Limits
-from webordinary.wiring import mail_settings, work_settings
+from webordinary.wiring import cloud_settings, mail_settings, work_settings
+from webordinary.wiring.cloud_settings import CloudSettings
 from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.work_settings import WorkSettings
 
@@ -22,10 +24,12 @@ FILE_NAME = "webordinary.toml"
 PREFIX = "WEBORDINARY_"
 SLOTS_MAX = 1000
 HANDLERS = ("site", "echo", "sleep", "command")
+EMBEDDED, AWS = "embedded", "aws"
+BACKENDS = (EMBEDDED, AWS)
 
 LIMIT_NAMES = tuple(one.name for one in fields(Limits))
 _WHOLE_LIMITS = {one.name for one in fields(Limits) if one.type == "int"}
-_VALUES = ("slots", "handler", "command")
+_VALUES = ("backend", "slots", "handler", "command")
 _NOT_SETTINGS = {  # ours, but no values: where the home is, what a job's program is told, how bugs are shown
     f"{PREFIX}{name}" for name in ("HOME", "JOB", "LANE", "ATTEMPT", "DEBUG")
 }
@@ -41,8 +45,15 @@ class Settings:
     slots: int = 4
     handler: str | None = None  # None: whatever the command takes by default
     command: tuple[str, ...] = ()
+    backend: str = EMBEDDED  # where everything is kept: a file of this machine, or the cloud's services
     mail: MailSettings = field(default_factory=MailSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
+    cloud: CloudSettings = field(default_factory=CloudSettings)
+
+    @property
+    def in_cloud(self) -> bool:
+        """Whether everything is kept in the cloud."""
+        return self.backend == AWS
 
 
 def home_folder(flag: str | None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -60,6 +71,7 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     table = _table(path)
     mail = _subtable(table, "mail", mail_settings.NAMES, path)
     work = _subtable(table, "work", work_settings.NAMES, path)
+    cloud = _subtable(table, "cloud", cloud_settings.NAMES, path)
     given = _from_file(path, table) | _from_environment(environment)
     limits = {name: value for name, value in given.items() if name in LIMIT_NAMES}
     others = {name: value for name, value in given.items() if name in _VALUES}
@@ -69,6 +81,7 @@ def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
         **others,
         mail=mail_settings.read_mail(mail, environment),
         work=work_settings.read_work(work, environment),
+        cloud=cloud_settings.read_cloud(cloud, environment),
     )
 
 
@@ -93,7 +106,7 @@ def _subtable(table: dict[str, Any], name: str, known: Iterable[str], path: Path
 
 def _from_file(path: Path, table: dict[str, Any]) -> dict[str, Any]:
     limits = _subtable(table, "limits", LIMIT_NAMES, path)
-    _refuse_unknown(table, (*_VALUES, "limits", "mail", "work"), f"{path} has")
+    _refuse_unknown(table, (*_VALUES, "limits", "mail", "work", "cloud"), f"{path} has")
     return {name: _checked(name, value, f"{path}: {name}") for name, value in {**table, **limits}.items()}
 
 
@@ -102,6 +115,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     ours = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOREIGN_PREFIX)]
     elsewhere = {f"{mail_settings.PREFIX}{name.upper()}" for name in mail_settings.NAMES}
     elsewhere |= {f"{work_settings.PREFIX}{name.upper()}" for name in work_settings.NAMES}
+    elsewhere |= {f"{cloud_settings.PREFIX}{name.upper()}" for name in cloud_settings.NAMES}
     named = [name for name in ours if name not in _NOT_SETTINGS and name not in elsewhere]
     _refuse_unknown(named, known, "the environment has", PREFIX)
     return {known[name]: _checked(known[name], _read(known[name], environment[name]), name) for name in named}
@@ -125,6 +139,8 @@ def _checked(name: str, value: object, where: str) -> object:
             return check_slots(value, where)
         case "handler":
             return check_handler(value, where)
+        case "backend":
+            return _checked_backend(value, where)
         case "command":
             if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
                 return tuple(value)
@@ -154,6 +170,14 @@ def check_handler(value: object, where: str) -> str:
     if value in HANDLERS:
         return str(value)
     raise BadInput(f"{where} must be one of {', '.join(HANDLERS)}, not {value!r}")
+
+
+def _checked_backend(value: object, where: str) -> str:
+    if value not in BACKENDS:
+        raise BadInput(f"{where} must be one of {', '.join(BACKENDS)}, not {value!r}")
+    if value == AWS and importlib.util.find_spec("aiobotocore") is None:
+        raise BadInput("the aws backend needs its extra: pip install 'webordinary[aws]'")
+    return str(value)
 
 
 def _refuse_unknown(names: Iterable[str], known: Iterable[str], where: str, prefix: str = "") -> None:

@@ -1,14 +1,72 @@
-"""The one place that picks the backend."""
+"""The one place that picks where everything is kept: on this machine, or in the cloud.
+
+What the cloud needs is loaded only there.
+"""
 
 from __future__ import annotations
 
+from webordinary.adapters.folder_blobs import FolderBlobs
+from webordinary.adapters.folder_publisher import FolderPublisher
+from webordinary.adapters.git.repositories import GitRepositories
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
+from webordinary.core.release import Place
 from webordinary.ports.backend import Backend
+from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
+from webordinary.ports.publisher import Publisher
+from webordinary.ports.workflow import Workflow
+from webordinary.ports.workspaces import Repositories
+from webordinary.wiring.folders import blobs_folder, repositories_folder, sites_folder
 from webordinary.wiring.settings import Settings
 
 
 def open_backend(settings: Settings, clock: Clock | None = None) -> Backend:
-    """Open the store of a home folder, creating it if need be."""
-    return open_sqlite(settings.home, clock or SystemClock(), settings.limits)
+    """Open the store of a home folder, creating it if need be; or that of the cloud."""
+    clock = clock or SystemClock()
+    if settings.in_cloud:
+        from webordinary.wiring.cloud import cloud_backend  # noqa: PLC0415 - see the module
+
+        return cloud_backend(settings, clock)
+    return open_sqlite(settings.home, clock, settings.limits)
+
+
+def open_blobs(settings: Settings) -> Blobs:
+    """Where mails, files of mails, agents' sessions and patches are."""
+    if settings.in_cloud:
+        from webordinary.wiring.cloud import cloud_blobs  # noqa: PLC0415 - see the module
+
+        return cloud_blobs(settings)
+    return FolderBlobs(blobs_folder(settings.home))
+
+
+def open_publisher(settings: Settings) -> Publisher:
+    """Where sites are published, and under which addresses people see them."""
+    if settings.in_cloud:
+        from webordinary.wiring.cloud import cloud_publisher  # noqa: PLC0415 - see the module
+
+        return cloud_publisher(settings)
+    base = settings.work.site_address.rstrip("/")
+
+    def address(project: str, place: Place) -> str:
+        return f"{base}/live/{project}/" if place is Place.LIVE else f"{base}/{project}/"
+
+    return FolderPublisher(sites_folder(settings.home), address=address)
+
+
+def open_repositories(settings: Settings) -> Repositories:
+    """Repositories of projects that have none elsewhere."""
+    if settings.in_cloud:
+        from webordinary.wiring.cloud import NoRepositories  # noqa: PLC0415 - see the module
+
+        return NoRepositories()
+    return GitRepositories(repositories_folder(settings.home))
+
+
+def open_workflow(settings: Settings) -> Workflow | None:
+    """Who follows jobs from outside the store; on one machine nobody does."""
+    if not settings.in_cloud:
+        return None
+    from webordinary.wiring.cloud import cloud_workflow  # noqa: PLC0415 - see the module
+
+    return cloud_workflow(settings)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.adapters.folder_mailer import file_name
 from webordinary.adapters.smtp_client import hand_in
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.mail import Letter
 from webordinary.dashboard.parts import Parts
 from webordinary.ports.backend import Backend
-from webordinary.wiring.folders import blobs_folder, outbox_folder
+from webordinary.wiring.folders import outbox_folder
 from webordinary.wiring.running import LOOPBACK
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.work import open_publisher
+from webordinary.wiring.stores import open_blobs, open_publisher
 
 
 def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, site_address: str) -> Parts:
@@ -31,12 +30,12 @@ def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, sit
 
     return Parts(
         backend=backend,
-        blobs=FolderBlobs(blobs_folder(home)),
+        blobs=open_blobs(settings),
         clock=SystemClock(),
         limits=settings.limits,
-        publisher=open_publisher(home, settings.work),
-        send=send,
-        sent_mail=sent_mail,
+        publisher=open_publisher(settings),
+        send=None if settings.in_cloud else send,  # there mail comes in by the mail service only
+        sent_mail=None if settings.in_cloud else sent_mail,  # and leaves by it
         mail_address=address,
         site_address=site_address.rstrip("/"),
     )

@@ -6,27 +6,23 @@ import os
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from webordinary import samples
 from webordinary.adapters.agents.command import CommandAgent
 from webordinary.adapters.bounded import Bounded, BoundedReader
 from webordinary.adapters.browser_camera import BrowserCamera
-from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.adapters.folder_publisher import FolderPublisher
-from webordinary.adapters.git.repositories import GitRepositories
 from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.adapters.sandbox import Allowance, Sandbox, choose_sandbox, probe
 from webordinary.adapters.site_builder import SiteBuilder
 from webordinary.core.errors import BadInput
-from webordinary.core.release import Place
 from webordinary.flows.perform import Performance
 from webordinary.flows.tools import Tools
 from webordinary.ports.agent import Agent
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
-from webordinary.wiring.folders import blobs_folder, repositories_folder, sites_folder, workspace_folder
+from webordinary.wiring.folders import workspace_folder
 from webordinary.wiring.settings import Settings
+from webordinary.wiring.stores import open_blobs, open_publisher, open_repositories
 from webordinary.wiring.work_settings import WorkSettings
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -64,7 +60,7 @@ def open_workshop(
     bounded = Bounded(processes=1)
     tools = Tools(
         backend=backend,
-        blobs=FolderBlobs(blobs_folder(home)),
+        blobs=open_blobs(settings),
         reader=BoundedReader(bounded, (settings.mail.address.rpartition("@")[2],)),
         workspaces=GitWorkspaces(
             workspace_folder(home, work),
@@ -72,24 +68,14 @@ def open_workshop(
             clock=clock,
             network_environment=dict(environment),
         ),
-        repositories=GitRepositories(repositories_folder(home)),
+        repositories=open_repositories(settings),
         starter=samples.folder("starter"),
         agent=_agent(name, settings, sandbox, environment),
         builder=SiteBuilder(sandbox, Allowance(seconds=60 * work.build_minutes, memory_bytes=_memory(work))),
-        publisher=open_publisher(home, work),
+        publisher=open_publisher(settings),
         camera=BrowserCamera() if work.browser else None,
     )
     return Workshop(Performance(tools), bounded.close)
-
-
-def open_publisher(home: Path, work: WorkSettings) -> FolderPublisher:
-    """Where sites of a home folder are published, and under which addresses people see them."""
-    base = work.site_address.rstrip("/")
-
-    def address(project: str, place: Place) -> str:
-        return f"{base}/live/{project}/" if place is Place.LIVE else f"{base}/{project}/"
-
-    return FolderPublisher(sites_folder(home), address=address)
 
 
 def chosen_agent(work: WorkSettings, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:

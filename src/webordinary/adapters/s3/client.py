@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol, cast
 
 from aiobotocore.config import AioConfig
@@ -33,6 +33,33 @@ class S3Client(Protocol):
 
 class Conflict(Exception):
     """The object is not as the condition of the call wants it."""
+
+
+class LaterS3Client:
+    """See `S3Client`: one that is opened with the first call, wherever that is made."""
+
+    def __init__(self, opened: Callable[[], Awaitable[Any]]) -> None:
+        """Ask this for the client, each time: it knows which event loop runs."""
+        self._opened = opened
+
+    async def get_object(self, **wanted: object) -> Mapping[str, Any]:
+        return await self._call("get_object", wanted)
+
+    async def put_object(self, **wanted: object) -> Mapping[str, Any]:
+        return await self._call("put_object", wanted)
+
+    async def copy_object(self, **wanted: object) -> Mapping[str, Any]:
+        return await self._call("copy_object", wanted)
+
+    async def delete_objects(self, **wanted: object) -> Mapping[str, Any]:
+        return await self._call("delete_objects", wanted)
+
+    async def list_objects_v2(self, **wanted: object) -> Mapping[str, Any]:
+        return await self._call("list_objects_v2", wanted)
+
+    async def _call(self, operation: str, wanted: Mapping[str, object]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = await getattr(await self._opened(), operation)(**wanted)
+        return answer
 
 
 @contextlib.asynccontextmanager

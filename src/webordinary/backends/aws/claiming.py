@@ -11,6 +11,7 @@ from webordinary.backends.aws.changing import Lanes, Reading, head_only, new_tok
 from webordinary.backends.aws.dynamo import Where
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.model import Model
+from webordinary.backends.aws.pressure import Pressure
 from webordinary.backends.aws.rows import OPEN, lane_key, lane_row
 from webordinary.backends.aws.tables import BUSY_INDEX, OWNER_INDEX, WANTED_INDEX
 from webordinary.backends.aws.values import Item
@@ -28,9 +29,9 @@ QUICKER_SECONDS = 0.05
 class Claiming:
     """The part of the broker that is about who holds which lane."""
 
-    def __init__(self, lanes: Lanes, workers: Workers, callbacks: Callbacks) -> None:
+    def __init__(self, lanes: Lanes, workers: Workers, callbacks: Callbacks, pressure: Pressure) -> None:
         """Hold lanes of an account."""
-        self._lanes, self._workers, self._callbacks = lanes, workers, callbacks
+        self._lanes, self._workers, self._callbacks, self._pressure = lanes, workers, callbacks, pressure
         self._settings, self._clock, self._dynamo = lanes.settings, lanes.clock, lanes.dynamo
         # A worker's name is new with every start, so all that it may hold was taken here.
         self._taken: dict[WorkerId, set[Lane]] = {}
@@ -46,6 +47,8 @@ class Claiming:
             if model is None:
                 return Nothing()
             answer = await model.claim(worker, room, idle, only)
+            if only is None:
+                self._pressure.saw(model.lanes.values())  # without those that are taken now
             if isinstance(answer, Nothing):
                 return answer
             taken = await self._take(model, answer)
@@ -59,6 +62,7 @@ class Claiming:
         """Read the lanes that wait, those that may go in exchange, and what fairness looks at."""
         waiting = [only] if only is not None else await self._waiting()
         if not waiting:
+            self._pressure.saw(())
             return None
         model = await self._lanes.read(Reading(list({*waiting, *(claim.lane for claim in idle)})))
         wanted = [row for row in model.lanes.values() if row.wanted_since is not None]
@@ -104,12 +108,19 @@ class Claiming:
     # --- keeping ----------------------------------------------------------------------------------
 
     async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
-        """See `Broker.keep`. One call a lane renews its lease and brings what its owner must know."""
+        """See `Broker.keep`. One call a lane renews its lease and brings what its owner must know.
+
+        That also shows that the worker lives, so its own item is written now and then only. Who waits is
+        known from the last sweep.
+        """
+        news = self._workers.is_news(presence) or not claims
         _, pressure, kept = await asyncio.gather(
-            self._workers.show(presence),
-            self._pressure(),
+            self._workers.show(presence) if news else _nothing(),
+            self._who_waits(),
             asyncio.gather(*(self._renew(claim) for claim in claims)),
         )
+        if not news and not any(kept):
+            await self._workers.show(presence)  # all were lost: no lane shows it
         lost, interrupts = [], []
         held: dict[Lane, LaneRow] = {}
         for claim, item in zip(claims, kept, strict=True):
@@ -135,11 +146,12 @@ class Claiming:
 
     async def _renew(self, claim: Claim) -> Item | None:
         """Renew a lease, unless it is no longer ours; and tell whoever waits that the job still runs."""
+        now = self._clock.now()
         try:
             item = await self._dynamo.update(
                 self._settings.lanes,
                 lane_key(claim.lane),
-                put={"leaseUntil": self._clock.now() + self._lanes.limits.lease_seconds},
+                put={"leaseUntil": now + self._lanes.limits.lease_seconds, "beatAt": now},
                 add={"version": 1},
                 where={"containerId": claim.worker, "fence": claim.fence},
             )
@@ -159,9 +171,11 @@ class Claiming:
 
         await self._lanes.change(Reading([claim.lane], head_only), verb)
 
-    async def _pressure(self) -> tuple[int, float]:
-        waiting = await self._waiting()
-        return (await self._lanes.read(Reading(waiting))).pressure() if waiting else (0, 0.0)
+    async def _who_waits(self) -> tuple[int, float]:
+        if not self._pressure.known:
+            waiting = await self._waiting()
+            self._pressure.saw((await self._lanes.read(Reading(waiting))).lanes.values() if waiting else ())
+        return self._pressure.told()
 
     # --- letting go -------------------------------------------------------------------------------
 
@@ -169,17 +183,24 @@ class Claiming:
         """See `Broker.release`. The item and its fence stay."""
         await self._lanes.change(Reading([claim.lane], head_only), lambda model: model.release(claim))
 
-    async def sweep(self) -> int:
-        """See `Broker.sweep`. Looks at lanes with open jobs only, and reads each from its table."""
+    async def sweep(self) -> tuple[int, bool]:
+        """See `Broker.sweep`; say also whether any lane waits now.
+
+        Looks at lanes with open jobs only, and reads each from its table.
+        """
         await self._callbacks.give_those_owed()
         where = Where(self._settings.lanes, ("busy", OPEN), BUSY_INDEX)
         lanes = [Lane.from_key(key["projectKey"]) for key in await self._dynamo.query(where)]
-        if not lanes:
-            return 0
-        model, now, found = await self._lanes.read(Reading(lanes)), self._clock.now(), 0
-        for lane, row in model.lanes.items():
+        rows = (await self._lanes.read(Reading(lanes))).lanes if lanes else {}
+        self._pressure.saw(rows.values())
+        now, found = self._clock.now(), 0
+        for lane, row in rows.items():
             vain = row.wanted_since is not None and (row.owned(now) or not row.open)
             stranded = row.wanted_since is None and row.open and not row.owned(now)
             if vain or (stranded and found < self._lanes.limits.sweep_lanes_max):
                 found += await self._lanes.change(Reading([lane]), lambda one: one.sweep())
-        return found
+        return found, bool(found) or any(row.wanted_since is not None for row in rows.values())
+
+
+async def _nothing() -> None:
+    """Have nothing to write."""

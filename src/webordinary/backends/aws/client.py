@@ -45,12 +45,13 @@ class Cloud:
 
     async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
         """Make one call."""
-        client = await self._client(service)
+        client = await self.client(service)
         with translated(f"{service} {operation}"):
             answer: dict[str, Any] = await getattr(client, operation)(**parameters)
         return answer
 
-    async def _client(self, service: str) -> Any:  # noqa: ANN401 - botocore makes its classes while it runs
+    async def client(self, service: str) -> Any:  # noqa: ANN401 - botocore makes its classes while it runs
+        """Give the client of a service, for those who read its errors themselves."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # another loop than before, which took its clients along when it ended
             self._loop, self._clients = loop, {}

@@ -15,6 +15,7 @@ from webordinary.backends.aws.ledger import AwsLedger
 from webordinary.backends.aws.listening import Listening
 from webordinary.backends.aws.mailbox import AwsMailbox
 from webordinary.backends.aws.outbox import AwsOutbox
+from webordinary.backends.aws.pressure import Pressure
 from webordinary.backends.aws.queues import Queues
 from webordinary.backends.aws.quotas import AwsQuotas
 from webordinary.backends.aws.settings import AwsSettings
@@ -37,10 +38,11 @@ def open_aws(settings: AwsSettings, clock: Clock, limits: Limits, *, cloud: Clou
     callbacks = Callbacks(cloud, dynamo, settings, clock)
     queues = Queues(cloud, settings, clock)
     lanes = Lanes(dynamo, settings, limits, clock, Hints(wakeups, queues, callbacks, clock))
-    workers = Workers(dynamo, settings, clock)
+    news_seconds = settings.news_leases * limits.lease_seconds
+    workers = Workers(dynamo, settings, clock, news_seconds)
     gatekeeper = AwsGatekeeper(dynamo, settings, clock)
     listening = Listening(lanes, queues, callbacks, wakeups)
-    store = AwsStore(lanes, Claiming(lanes, workers, callbacks), gatekeeper, wakeups, listening)
+    store = AwsStore(lanes, Claiming(lanes, workers, callbacks, Pressure(clock, news_seconds)), gatekeeper, wakeups, listening)
 
     def close() -> None:
         listening.close()

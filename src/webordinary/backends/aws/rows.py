@@ -85,6 +85,7 @@ def lane_item(row: LaneRow, before: Item, skew: float) -> Item:
         "claimedAt": row.claimed_at,
         "lastActivity": row.last_activity,
         "leaseUntil": lease,
+        "beatAt": before.get("beatAt") if before.get("fence") == row.fence and row.worker else None,
         "lastWorker": row.last_worker,
         "status": "active" if row.worker else "free",
         "wanted": "yes" if row.wanted_since is not None else None,

@@ -12,6 +12,7 @@ PREFIX = "webordinary"
 SKEW_SECONDS = 2.0
 LOOK_AGAIN_SECONDS = 2.0
 RECEIVE_SECONDS = 20  # the longest poll that SQS knows
+NEWS_LEASES = 0.5  # two beats of four
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class AwsSettings:
     skew_seconds: float = SKEW_SECONDS  # how far the clocks of two workers may be apart
     look_again_seconds: float = LOOK_AGAIN_SECONDS  # where another process can't wake a waiter
     receive_seconds: int = RECEIVE_SECONDS
+    news_leases: float = NEWS_LEASES  # how old, in leases, what a beat knows of the pool may be
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> AwsSettings:

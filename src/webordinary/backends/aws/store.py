@@ -95,6 +95,7 @@ class AwsStore:
 
     async def sweep(self) -> int:
         """See `Broker.sweep`. Whoever waits here for lanes looks again: a request may have been lost."""
-        found = await self._claiming.sweep()
-        self._wakeups.send([CLAIMS])
+        found, some_wait = await self._claiming.sweep()
+        if some_wait:
+            self._wakeups.send([CLAIMS])
         return found

@@ -17,13 +17,21 @@ FORGOTTEN_SECONDS = 3600
 class Workers:
     """The pool, as far as it shows itself."""
 
-    def __init__(self, dynamo: Dynamo, settings: AwsSettings, clock: Clock) -> None:
+    def __init__(self, dynamo: Dynamo, settings: AwsSettings, clock: Clock, news_seconds: float) -> None:
         """Keep them in a table."""
         self._dynamo, self._settings, self._clock = dynamo, settings, clock
+        self._news_seconds = news_seconds
+        self._shown: dict[WorkerId, tuple[Presence, float]] = {}
+
+    def is_news(self, presence: Presence) -> bool:
+        """Whether the table does not know this worker like that, or has not heard of it for a while."""
+        shown, at = self._shown.get(presence.worker, (None, 0.0))
+        return shown != presence or self._clock.now() - at >= self._news_seconds
 
     async def show(self, presence: Presence) -> None:
         """Write down that a worker was seen now; with its last word it is gone."""
         key = {"containerId": presence.worker}
+        self._shown.pop(presence.worker, None)
         if presence.gone:
             await self._dynamo.delete(self._settings.workers, key)
             return
@@ -41,6 +49,7 @@ class Workers:
                 "ttl": int(now) + FORGOTTEN_SECONDS,
             },
         )
+        self._shown[presence.worker] = presence, now
 
     async def seen(self, names: Sequence[WorkerId]) -> dict[WorkerId, WorkerRow]:
         """Read some of them."""

@@ -12,7 +12,7 @@ from webordinary.backends.sqlite.tx import Row, Tx
 from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import NotFound
-from webordinary.core.job import Intent, JobId, JobState
+from webordinary.core.job import ENDED, Intent, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, LaneView, WorkerView
@@ -33,6 +33,10 @@ _LANE = (
     f" WHERE jobs.lane = lanes.lane AND jobs.{OPEN} ORDER BY seq LIMIT 1)"
 )
 _BUSY = "(head.seq IS NOT NULL OR (lanes.worker IS NOT NULL AND lanes.lease_until > ?))"
+_COUNTS = (  # each half by its own index
+    "SELECT state, COUNT(*) FROM jobs WHERE finished_at IS NOT NULL GROUP BY state"
+    f" UNION ALL SELECT state, COUNT(*) FROM jobs WHERE {OPEN} GROUP BY state"
+)
 _WORKERS = (
     "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers"
     " WHERE seen_at + ? > ? ORDER BY worker"
@@ -96,17 +100,20 @@ class SqliteLedger:
         before: JobId | None = None,
     ) -> list[JobView]:
         """See `Ledger.jobs`."""
-        wheres, values = ["1"], list[object]()
+        wheres, values, order = ["1"], list[object](), "seq"
         if lane is not None:
             wheres.append("lane = ?")
             values.append(lane.key)
         if state is not None:
-            wheres.append("state = ?")
+            wheres.append(f"finished_at IS {'NOT ' if state in ENDED else ''}NULL AND state = ?")
             values.append(state.value)
+            order = (
+                "seq" if state in ENDED else "+seq"
+            )  # sort the few open ones; or all would be walked through
         if before is not None:
             wheres.append("seq < (SELECT seq FROM jobs WHERE id = ?)")
             values.append((await self.job(before)).id)
-        sql = f"{_JOB} WHERE {' AND '.join(wheres)} ORDER BY seq DESC LIMIT ?"
+        sql = f"{_JOB} WHERE {' AND '.join(wheres)} ORDER BY {order} DESC LIMIT ?"
         return [_job_view(row) for row in self._engine.read(lambda tx: tx.all(sql, (*values, limit)))]
 
     async def job(self, job: JobId) -> JobView:
@@ -138,10 +145,8 @@ class SqliteLedger:
     async def counts(self) -> dict[JobState, int]:
         """See `Ledger.counts`."""
         counts = dict.fromkeys(JobState, 0)
-        for state, count in self._engine.read(
-            lambda tx: tx.all("SELECT state, COUNT(*) FROM jobs GROUP BY state")
-        ):
-            counts[JobState(state)] = count
+        for state, count in self._engine.read(lambda tx: tx.all(_COUNTS)):
+            counts[JobState(state)] += count
         return counts
 
     async def result(self, job: JobId, *, wait: float) -> JobView:

@@ -172,6 +172,10 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (job, number)
     ) WITHOUT ROWID;
     """,
+    """
+    -- Counting and listing jobs by state without reading them all; written once a job, when it ends.
+    CREATE INDEX jobs_ended ON jobs (state, seq) WHERE finished_at IS NOT NULL;
+    """,
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -1,0 +1,126 @@
+"""Putting the cloud together: tables and queues, buckets, the mail service, the state machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from webordinary.adapters.s3.blobs import S3Blobs
+from webordinary.adapters.s3.client import LaterS3Client
+from webordinary.adapters.s3.publisher import S3Publisher
+from webordinary.adapters.ses_mailer import ONE_ATTEMPT, SesMailer
+from webordinary.adapters.workflow import Route, StateMachine
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.open import check_aws, open_aws
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.core.errors import NotFound
+from webordinary.core.lane import Lane
+from webordinary.core.release import Place
+from webordinary.ports.backend import Backend
+from webordinary.ports.clock import Clock
+from webordinary.wiring.cloud_settings import PROJECT
+from webordinary.wiring.settings import Settings
+
+
+def aws_settings(settings: Settings, environment: Mapping[str, str] = os.environ) -> AwsSettings:
+    """Say which tables and queues are ours, in which account and region."""
+    return replace(AwsSettings.from_environment(environment), prefix=settings.cloud.prefix)
+
+
+def cloud_backend(settings: Settings, clock: Clock) -> Backend:
+    """Open the store. The tables have to be there: `webordinary cloud setup` makes them."""
+    return open_aws(aws_settings(settings), clock, settings.limits)
+
+
+async def check_cloud(settings: Settings) -> None:
+    """Refuse to start where something is missing, in one sentence, and not only at the first job."""
+    settings.cloud.bucket("blobs_bucket")
+    settings.cloud.signing_key()
+    await check_aws(aws_settings(settings))
+
+
+def cloud_blobs(settings: Settings) -> S3Blobs:
+    """Open the bucket of blobs."""
+    return S3Blobs(buckets(settings), settings.cloud.bucket("blobs_bucket"))
+
+
+def cloud_publisher(settings: Settings) -> S3Publisher:
+    """Open the buckets of sites: each project has two of its own."""
+    cloud = settings.cloud
+
+    def address(project: str, place: Place) -> str:
+        pattern = cloud.live_address if place is Place.LIVE else cloud.preview_address
+        return pattern.replace(PROJECT, project)
+
+    return S3Publisher(
+        buckets(settings),
+        address=address,
+        preview_bucket=partial(site_bucket, settings, Place.PREVIEW),
+        live_bucket=partial(site_bucket, settings, Place.LIVE),
+    )
+
+
+def site_bucket(settings: Settings, place: Place, project: str) -> str:
+    """Name the bucket of a project's site."""
+    cloud = settings.cloud
+    pattern = cloud.live_bucket if place is Place.LIVE else cloud.preview_bucket
+    return pattern.replace(PROJECT, project)
+
+
+def buckets(settings: Settings) -> LaterS3Client:
+    """Reach all buckets."""
+    return LaterS3Client(partial(Cloud(aws_settings(settings)).client, "s3"))
+
+
+def cloud_mailer(settings: Settings) -> SesMailer:
+    """Send through the mail service, as the one address that people write to."""
+    line = Cloud(aws_settings(settings), ONE_ATTEMPT)
+    return SesMailer(partial(line.client, "sesv2"), settings.mail.address)
+
+
+def cloud_workflow(settings: Settings) -> StateMachine | None:
+    """Reach the state machine; without one, jobs are carried out and nobody follows them."""
+    if not settings.cloud.state_machine_arn:
+        return None
+    line = Cloud(aws_settings(settings))
+    return StateMachine(
+        partial(line.client, "stepfunctions"),
+        settings.cloud.state_machine_arn,
+        route_of(line, aws_settings(settings)),
+    )
+
+
+def route_of(line: Cloud, names: AwsSettings) -> Route:
+    """Say where the state machine finds a lane. Queues of one account are beside each other."""
+    unclaimed = names.unclaimed_queue_url or ""
+
+    async def route(lane: Lane) -> dict[str, Any]:
+        nonlocal unclaimed
+        if not unclaimed:
+            answer = await line.call("sqs", "get_queue_url", QueueName=names.unclaimed)
+            unclaimed = str(answer["QueueUrl"])
+        beside = unclaimed.rpartition("/")[0]
+        return {
+            "inputQueueUrl": f"{beside}/{names.input_of(lane)}",
+            "unclaimedQueueUrl": unclaimed,
+            "ownershipTable": names.lanes,
+            "activeJobsTable": names.active,
+        }
+
+    return route
+
+
+class NoRepositories:
+    """See `Repositories`: a folder of one container would be lost with it, so none is made here."""
+
+    async def create(self, project: str, starter: Path | None = None) -> str:
+        """See `Repositories.create`."""
+        del starter
+        raise NotFound(
+            f"{project} has no repository, and in the cloud none is made for it. Nothing was changed; "
+            f"give it one: `webordinary onboard {project} ... --repo URL --change`"
+        )
