@@ -14,9 +14,9 @@ from webordinary.core.lane import Lane
 from webordinary.core.mail import Envelope, MailId, MailRecord, MailState
 from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
-from webordinary.wiring.stores import open_backend
 from webordinary.wiring.mail import open_mail_room
 from webordinary.wiring.settings import load
+from webordinary.wiring.stores import open_backend
 
 LANES = 20
 ENOUGH = 10**9

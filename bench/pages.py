@@ -47,7 +47,7 @@ def _slowest_first(asked: list[dict[str, Any]]) -> list[Row]:
 def _memory(answer: dict[str, Any]) -> list[Row]:
     before, after = answer["megabytes_before"], answer["megabytes_after"]
     return [
-        row("memory", "of the process, all asked for once", "MB", [before]),
+        row("memory", "of the process, everything asked for", "MB", [before]),
         row("memory", "... 200 requests later", "MB", [after]),
         row("memory", "... growth", "MB", [max(after - before, 0.0)], at_most=GROWTH_MEGABYTES),
     ]

@@ -1,4 +1,4 @@
-"""A store with a long past in it: 10,000 jobs of 1,000 lanes with their mails, letters, events and history."""
+"""A store with a long past: 10,000 jobs of 1,000 lanes with their mails, letters, events and history."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ AT_ONCE = 100
 LIMITS = Limits(lease_seconds=36_000, beat_seconds=3_600, deliveries_max=1)
 PATCH = b"diff --git a/index.html b/index.html\n" + b"-<p>old</p>\n+<p>new</p>\n" * 2_400
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(50_000)
+INSTRUCTION = "Change the title of the first page, please. " * 5
 TRY_KEY = "bench1"
 
 
@@ -60,7 +61,7 @@ class Past:
         for lane in lanes():
             await self.backend.directory.add_member(Member(lane, address_of(lane)))
 
-    async def mail(self, lane: Lane, *, key: str = "", words: str = "Change the title, please.") -> Job:
+    async def mail(self, lane: Lane, *, key: str = "") -> None:
         """A mail comes in and is a job."""
         mail, backend = MailId(self._clock.unique()), self.backend
         message_id = f"<try-{key}@localhost>" if key else f"<{mail}@mail.example>"
@@ -71,10 +72,10 @@ class Past:
             self._mail, lane, session, None, files,
         )  # fmt: skip
         await backend.mailbox.keep(record)
-        job = Job(JobId(self._clock.unique()), lane, words * 5, mail, Arrival.QUEUE, True, session)
+        name = JobId(self._clock.unique())
+        job = Job(name, lane, INSTRUCTION, mail, Arrival.QUEUE, wants_reply=True, session=session)
         await backend.broker.submit(job)
         await backend.mailbox.update(replace(record, job=job.id))
-        return job
 
     async def claim(self, lane: Lane, worker: str = "old.1.w") -> Claim:
         """A worker takes the lane."""

@@ -144,7 +144,7 @@ class _Ended:
 
 class _NoMail:
     async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
-        return UnreadableMail(f"{len(raw)} bytes that nobody sent")
+        return UnreadableMail("", f"{len(raw)} bytes that nobody sent")
 
 
 class _Shop:

@@ -31,6 +31,8 @@ address=$(grep -o 'http://127.0.0.1:[0-9]*/amelia/' "$work/reply" | head -1)
 "$python" -c 'import sys, urllib.request as u; sys.exit(b"<title>Spring Sale</title>" not in u.urlopen(sys.argv[1]).read())' "$address"
 echo "a mail changed $address after $(($(date +%s) - began)) s"
 
-pkill -INT -P "$pid" -f webordinary || kill -INT "$pid"
-wait "$pid" || true
+up=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["pid"])' \
+    "$work/home/.local/share/webordinary/up.json")
+kill -TERM "$up"
+wait "$pid"
 echo "stopped: $(tail -1 "$work/log")"

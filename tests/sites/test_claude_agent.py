@@ -76,8 +76,10 @@ class ClaudeSystem(System):
         """Give processes that start meanwhile these settings, too."""
         before = self.environment
         self.environment = before | environment
-        yield
-        self.environment = before
+        try:
+            yield
+        finally:
+            self.environment = before
 
     @contextlib.contextmanager
     def serving(self, project: str) -> Iterator[subprocess.Popen[str]]:

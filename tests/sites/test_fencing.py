@@ -174,9 +174,11 @@ def held_at(pool: Pool, point: str) -> Iterator[None]:
     for mark in ("held", "go"):
         (pool.marks / mark).unlink(missing_ok=True)
     (pool.marks / f"hold-{point}").touch()
-    yield
-    (pool.marks / "go").touch()
-    (pool.marks / f"hold-{point}").unlink()
+    try:
+        yield
+    finally:
+        (pool.marks / "go").touch()
+        (pool.marks / f"hold-{point}").unlink()
 
 
 @pytest.mark.parametrize("point", ["agent", "build", "push"])

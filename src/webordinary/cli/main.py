@@ -39,6 +39,7 @@ COMMANDS = {
     "gateway": "take mail in by SMTP and IMAP, and send replies",
     "ingest": "take raw mail in from a file, a Maildir or an mbox",
     "mails": "list what mail came in and what became of it, or show one",
+    "cloud": "set the cloud up, try it with a mail, and look into it",
     "web": "serve the dashboard and the sites",
     "doctor": "check everything that a first run needs, and say how to fix it",
     "simulate": "run the real code on virtual time under faults, or search the protocol exhaustively",

@@ -41,11 +41,22 @@ def run(args: argparse.Namespace) -> int:
 
 async def _offboard(args: argparse.Namespace, desk: Desk) -> int:
     done = await offboard(args.leaving, desk.backend.directory, desk.backend.ledger)
+    if desk.settings.in_cloud and not done.open_jobs:
+        await _remove_queues(args.leaving.project, done, desk)
     if args.json:
         print_json(done)
     else:
         print("\n".join(_in_words(args.leaving.project, done)))
     return Exit.OK
+
+
+async def _remove_queues(project: str, done: Offboarded, desk: Desk) -> None:
+    """Remove what only lanes without a member have. Their sites stay, as on one machine."""
+    from webordinary.wiring.cloud_admin import let_out
+
+    left = {member.lane for member in await desk.backend.directory.members(project)}
+    lanes = sorted({member.lane for member in done.removed} - left)
+    await let_out(desk.settings, lanes, desk.clock)
 
 
 def _in_words(project: str, done: Offboarded) -> list[str]:

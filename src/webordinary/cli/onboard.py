@@ -31,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repo",
         metavar="PATH_OR_URL",
-        help="git repository of the site, without credentials (default: a new one of our own)",
+        help="git repository of the site, without credentials (default: a new one of our own; in the cloud "
+        "there is none, so it must be named)",
     )
     parser.add_argument(
         "--policy",
@@ -80,7 +81,10 @@ def _absolute(repository: str) -> str:
 
 
 async def _onboard(args: argparse.Namespace, desk: Desk) -> int:
+    if desk.settings.in_cloud:
+        await _refuse_without_repository(args.wanted, desk)
     done = await onboard(args.wanted, desk.backend.directory)
+    made = await _made_in_cloud(done.member.lane, desk) if desk.settings.in_cloud else []
     if args.json:
         print_json(
             {
@@ -94,11 +98,28 @@ async def _onboard(args: argparse.Namespace, desk: Desk) -> int:
                 "new_member": done.new_member,
                 "changed": done.changed,
                 "elsewhere": done.elsewhere,
+                **({"made": made} if made else {}),
             }
         )
     else:
-        print(clean("\n".join(_in_words(done))))
+        print(clean("\n".join([*_in_words(done), *(f"  in the cloud: {one}" for one in made)])))
     return Exit.OK
+
+
+async def _refuse_without_repository(wanted: Wanted, desk: Desk) -> None:
+    known = await desk.backend.directory.project(wanted.lane.project)
+    if not wanted.repository and not (known and known.repository):
+        raise BadInput(
+            f"in the cloud {wanted.lane.project} needs a repository that every worker can reach: one of our "
+            "own making would be a folder of one container, and lost with it. Nothing was changed; name one "
+            "with --repo URL"
+        )
+
+
+async def _made_in_cloud(lane: Lane, desk: Desk) -> list[str]:
+    from webordinary.wiring.cloud_admin import let_in
+
+    return await let_in(desk.settings, lane, desk.clock)
 
 
 def _in_words(done: Onboarded) -> list[str]:

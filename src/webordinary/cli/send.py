@@ -34,17 +34,7 @@ ATTACHMENT_BYTES_MAX = 20_000_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("text", metavar="TEXT", help="what the mail says")
-    parser.add_argument(
-        "--from", dest="sender", metavar="ADDRESS", help="who writes (default: the first member there is)"
-    )
-    parser.add_argument("--subject", default="My site", help="its subject (default: My site)")
-    parser.add_argument(
-        "--attach", action="append", default=[], metavar="FILE", help="a photo or document; may be repeated"
-    )
-    parser.add_argument(
-        "--answers", metavar="JOB", help="answer the mail of this job: the same conversation goes on"
-    )
+    add_writing(parser)
     parser.add_argument(
         "--smtp-port", type=port, metavar="PORT", help="where mail comes in (default: where `up` listens)"
     )
@@ -58,13 +48,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
+def add_writing(parser: argparse.ArgumentParser) -> None:
+    """What the mail is."""
+    parser.add_argument("text", metavar="TEXT", help="what the mail says")
+    parser.add_argument(
+        "--from", dest="sender", metavar="ADDRESS", help="who writes (default: the first member there is)"
+    )
+    parser.add_argument("--subject", default="My site", help="its subject (default: My site)")
+    parser.add_argument(
+        "--attach", action="append", default=[], metavar="FILE", help="a photo or document; may be repeated"
+    )
+    parser.add_argument(
+        "--answers", metavar="JOB", help="answer the mail of this job: the same conversation goes on"
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Send and follow."""
-    args.files = [_attachment(Path(name)) for name in args.attach]
+    args.files = [attachment(Path(name)) for name in args.attach]
     return at_desk(args, _send)
 
 
-def _attachment(path: Path) -> tuple[str, bytes]:
+def attachment(path: Path) -> tuple[str, bytes]:
+    """Read a file that goes along."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -75,7 +81,7 @@ def _attachment(path: Path) -> tuple[str, bytes]:
 
 
 async def _send(args: argparse.Namespace, desk: Desk) -> int:
-    mail = await _written(args, desk)
+    mail = await written(args, desk)
     where = args.smtp_port or _listening(desk)
     await asyncio.to_thread(_hand_over, mail, where)
     if not args.json:
@@ -94,7 +100,8 @@ async def _send(args: argparse.Namespace, desk: Desk) -> int:
     return Exit.OK if reply else Exit.NO
 
 
-async def _written(args: argparse.Namespace, desk: Desk) -> EmailMessage:
+async def written(args: argparse.Namespace, desk: Desk) -> EmailMessage:
+    """Write the mail that `args` tell of."""
     sender = args.sender or await _first_member(desk)
     mail = EmailMessage(policy=default)
     mail["From"], mail["To"], mail["Subject"] = sender, desk.settings.mail.address, args.subject
@@ -127,6 +134,8 @@ async def _answered(job: str, desk: Desk) -> str:
 
 
 def _listening(desk: Desk) -> int:
+    if desk.settings.in_cloud:
+        raise NotFound("in the cloud mail comes in by the mail service: `webordinary cloud send` tries that")
     up = running(desk.settings.home)
     if up is None:
         up_command = typed("up", home=desk.settings.home)

@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from webordinary.core.errors import NotFound
+from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.core.job import JobState
 from webordinary.dashboard.guard import CSRF_FIELD, STRANGERS_POLICY, Keeper, SignInNeeded
 from webordinary.dashboard.looks import environment
@@ -47,7 +47,6 @@ class Front:
         self, request: Request, template: str, *, status: int = 200, **context: object
     ) -> HTMLResponse:
         """Fill a template."""
-        jobs = await self._dead_count() if status < 500 else 0  # noqa: PLR2004 - the store does not answer
         html = self.templates.get_template(template).render(
             context
             | {
@@ -56,13 +55,16 @@ class Front:
                 "signed_in": self.keeper.signed_in(request),
                 "csrf": self.keeper.csrf if self.keeper.signed_in(request) else "",
                 "told": TOLD.get(request.query_params.get("told", ""), ""),
-                "dead_count": jobs,
+                "dead_count": await self._dead_count(),
             }
         )
         return HTMLResponse(html, status)
 
     async def _dead_count(self) -> int:
-        return (await self.parts.backend.ledger.counts())[JobState.DEAD]
+        try:
+            return (await self.parts.backend.ledger.counts())[JobState.DEAD]
+        except BackendUnavailable:  # the page is about to say so itself
+            return 0
 
     @asynccontextmanager
     async def form(self, request: Request) -> AsyncIterator[FormData]:

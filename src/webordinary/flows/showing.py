@@ -25,7 +25,6 @@ T = TypeVar("T")
 LINKS_TOLD = 5
 REFUSALS_TOLD = 5
 PAGES_PICTURED = 2
-STILL_SERVED = "The site is as it was before."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +91,11 @@ async def _ready(tools: Tools, workspace: Workspace) -> _Ready | NotShown:
     built = await tools.builder.build(workspace.project, workspace.room)
     if isinstance(built, BuildFailed):
         tail = f"\n{built.log_tail}" if built.log_tail else ""
-        return NotShown(f"The site could not be built: {built.reason} {STILL_SERVED}{tail}")
+        return NotShown(f"The site could not be built: {built.reason}{tail}")
     gated = await asyncio.to_thread(manifest, built.output, inside=workspace.room.tree)
     if isinstance(gated, Refused):
         listed = "\n".join(f"{one.path}: {one.reason}" for one in gated.refusals[:REFUSALS_TOLD])
-        return NotShown(f"Something in it must not be published. {STILL_SERVED}\n{listed}")
+        return NotShown(f"Something in it must not be published.\n{listed}")
     return _Ready(gated.release, built.output, gated.left_out)
 
 
@@ -106,7 +105,7 @@ async def _publish(
     pushed = await tools.workspaces.push(workspace, commit)
     if isinstance(pushed, Unresolved):
         return NotShown(
-            f"Somebody else changed the same lines a moment ago: {', '.join(pushed.files)}. {STILL_SERVED} "
+            f"Somebody else changed the same lines a moment ago: {', '.join(pushed.files)}. "
             "Please send it again."
         )
     if pushed != commit:  # another lane of this project was first: the tree holds both changes now

@@ -97,7 +97,10 @@ def _change_jobs(
         if "facts" in after and "facts" not in before:
             made.writes.append(Put(settings.ledger, _left_item(lane, after)))
             lane_after["lastSession"] = after["session"]
-        made.writes.append(Put(settings.jobs, after, {} if before else {"jobId": ABSENT}))
+        # Items that are read together are not read at one moment: the job may be older than its lane.
+        where = {"version": before["version"]} if before else {"jobId": ABSENT}
+        after["version"] = before.get("version", 0) + 1
+        made.writes.append(Put(settings.jobs, after, where))
     if ended:
         lane_after["ended"] = ended
 

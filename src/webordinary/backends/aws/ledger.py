@@ -42,35 +42,34 @@ class AwsLedger:
     # --- workers and lanes ------------------------------------------------------------------------
 
     async def workers(self) -> list[WorkerView]:
-        """See `Ledger.workers`."""
-        now = self._clock.now()
-        rows = [
-            row
-            for row in await self._workers.everybody()
-            if row.seen_at + self._lanes.limits.lease_seconds > now
-        ]
-        held = await self._lanes_held() if rows else {}
-        return [
+        """See `Ledger.workers`. A worker that holds lanes is seen in each of their beats."""
+        everybody = await self._workers.everybody()
+        held = await self._lanes_held() if everybody else {}
+        views = [
             WorkerView(
                 worker=row.presence.worker,
                 host=row.presence.host,
                 pid=row.presence.pid,
                 slots=row.presence.slots,
                 since=row.presence.since,
-                seen_at=row.seen_at,
+                seen_at=max([row.seen_at, *held.get(row.presence.worker, {}).values()]),
                 draining=row.presence.draining,
                 lanes=tuple(sorted(held.get(row.presence.worker, ()))),
             )
-            for row in rows
+            for row in everybody
         ]
-
-    async def _lanes_held(self) -> dict[WorkerId, list[Lane]]:
         now = self._clock.now()
-        held: dict[WorkerId, list[Lane]] = {}
+        return [view for view in views if view.seen_at + self._lanes.limits.lease_seconds > now]
+
+    async def _lanes_held(self) -> dict[WorkerId, dict[Lane, float]]:
+        """Read who holds which lanes, and when each of them was last kept."""
+        now = self._clock.now()
+        held: dict[WorkerId, dict[Lane, float]] = {}
         busy = await self._busy("", None)
         for item in await self._lane_items(busy):
             if item.get("containerId") is not None and item["leaseUntil"] > now:
-                held.setdefault(item["containerId"], []).append(Lane.from_key(item["projectKey"]))
+                lanes = held.setdefault(item["containerId"], {})
+                lanes[Lane.from_key(item["projectKey"])] = float(item.get("beatAt", 0.0))
         return held
 
     async def lanes(self, *, limit: int, after: Lane | None = None, busy: bool = False) -> list[LaneView]:

@@ -1,0 +1,99 @@
+"""Mail from the cloud's mail service: its event in, a durable job out, by the same door as SMTP.
+
+`webordinary.wiring.ingest.handler` is the function that a receipt rule invokes, after a rule that put the raw
+mail into the mail bucket. Only the mail service may invoke it: its receipt is believed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from webordinary.adapters.mail_checks.receipt import SERVER, Receipt, ReceiptChecks
+from webordinary.adapters.s3.client import translated
+from webordinary.core.errors import BadInput, WebordinaryError
+from webordinary.core.mail import Envelope, MailRecord
+from webordinary.intake.authenticate import Trust
+from webordinary.ports.backend import Backend
+from webordinary.wiring.cloud import buckets
+from webordinary.wiring.mail import open_mail_room
+from webordinary.wiring.settings import Settings, home_folder, load
+from webordinary.wiring.stores import open_backend
+
+MAIL_BYTES_MAX = 40_000_000  # what the mail service takes
+_KEY = re.compile(r"[A-Za-z0-9_.=-]{1,200}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A mail that the service took in: where it is, how it came, and what the service thinks of it."""
+
+    key: str
+    envelope: Envelope
+    receipt: Receipt
+
+
+def handler(event: Mapping[str, object], context: object) -> list[dict[str, str]]:
+    """Take in what an event tells of. What fails is raised: the event comes again, and nothing is doubled."""
+    del context
+    settings = load(home_folder(None))
+    backend = open_backend(settings)
+    try:
+        records = asyncio.run(take_in(event, settings, backend))
+    finally:
+        backend.close()
+    return [{"mail": record.id, "state": record.state.value, "job": record.job or ""} for record in records]
+
+
+async def take_in(event: Mapping[str, object], settings: Settings, backend: Backend) -> list[MailRecord]:
+    """Take every mail of an event in. One that fails keeps no other from being taken in."""
+    room = open_mail_room(settings, backend)
+    store, trust = buckets(settings), Trust(upstream=SERVER)
+    bucket, begins = settings.cloud.bucket("mail_bucket"), settings.cloud.mail_prefix
+    records: list[MailRecord] = []
+    failed: WebordinaryError | None = None
+    try:
+        for mail in arrived(event):
+            reception = replace(room.reception, checks=ReceiptChecks(mail.receipt), trust=trust)
+            try:
+                with translated(f"reading the mail {mail.key} of {bucket}"):
+                    answer = await store.get_object(Bucket=bucket, Key=f"{begins}{mail.key}")
+                    async with answer["Body"] as body:
+                        raw = bytes(await body.read(MAIL_BYTES_MAX))
+                records.append(await reception.receive(raw, mail.envelope))
+            except WebordinaryError as error:
+                failed = failed or error
+    finally:
+        await room.close()
+    if failed is not None:
+        raise failed
+    return records
+
+
+def arrived(event: Mapping[str, object]) -> Iterator[Arrived]:
+    """Read the service's event."""
+    records = event.get("Records")
+    if not isinstance(records, list) or not records:
+        raise BadInput(
+            "this event has no Records: invoke this function from a receipt rule of the mail service"
+        )
+    for record in records:
+        told = record.get("ses") if isinstance(record, Mapping) else None
+        mail, receipt = (told.get("mail"), told.get("receipt")) if isinstance(told, Mapping) else (None, None)
+        if not isinstance(mail, Mapping) or not isinstance(receipt, Mapping):
+            raise BadInput(
+                "this event tells of no mail with its receipt. An event of the bucket has no verdicts: let "
+                "the receipt rule invoke this function itself, after it stored the mail"
+            )
+        yield _arrived(mail, receipt)
+
+
+def _arrived(mail: Mapping[str, object], receipt: Mapping[str, object]) -> Arrived:
+    key, source, recipients = mail.get("messageId"), mail.get("source"), receipt.get("recipients")
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise BadInput("this event tells of a mail without an id that could be an object of the bucket")
+    to = tuple(one for one in recipients if isinstance(one, str)) if isinstance(recipients, list) else ()
+    envelope = Envelope(mail_from=source if isinstance(source, str) else "", recipients=to)
+    return Arrived(key, envelope, Receipt.read(receipt))

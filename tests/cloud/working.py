@@ -1,0 +1,53 @@
+"""Real workers in this process, whose handler does what an instruction says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.claim.worker import Worker
+from webordinary.core.claim import Delivery, Presence, WorkerId
+from webordinary.core.limits import Limits
+from webordinary.core.outcome import Done, Failed, Outcome, Preempted
+from webordinary.ports.backend import Backend
+from webordinary.ports.handler import Stop
+
+LIMITS = Limits(lease_seconds=6.0, beat_seconds=1.0, sweep_seconds=1.0, drain_grace_seconds=0.5)
+PATIENCE = 60.0  # seconds, for the slowest machine
+
+
+class Obedient:
+    """Fails when told to, works until it is stopped when told to wait, and else is done at once."""
+
+    async def run(self, delivery: Delivery, stop: Stop) -> Outcome:
+        match delivery.job.instruction.split()[0]:
+            case "fail":
+                return Failed("no homepage")
+            case "wait":
+                await stop.wait()
+                return Preempted(kept="half of it")
+            case _:
+                return Done("all of it", {"commit": "c1"})
+
+
+@asynccontextmanager
+async def working(backend: Backend, name: str = "w1") -> AsyncIterator[None]:
+    """A worker that works, and drains in the end."""
+    clock = SystemClock()
+    presence = Presence(WorkerId(name), 2, clock.now())
+    worker = Worker(presence, backend.broker, Obedient(), clock, LIMITS)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield
+    finally:
+        worker.drain()
+        await asyncio.wait_for(task, PATIENCE)
+
+
+async def eventually(happens: Callable[[], Awaitable[bool]]) -> None:
+    """Look again and again until it is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not await happens():
+            await asyncio.sleep(0.1)
