@@ -1,4 +1,4 @@
-"""The state machine of infra/, executed by the emulator: which way a job goes, and what is told in the end."""
+"""The state machine of infra/, executed by the emulator: which way a job goes, and how it ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def ended(account: Account, mail: MailId) -> dict[str, Any]:
 
     async def has_ended() -> bool:
         found.update(await execution_of(account.settings, mail) or {})
-        return found["status"] != "RUNNING"
+        return str(found["status"]) != "RUNNING"
 
     await eventually(has_ended)
     return found
@@ -149,8 +149,8 @@ async def test_an_owner_that_died_does_not_count_as_one(
         "update_item",
         TableName=account.names.lanes,
         Key={"projectKey": {"S": AMELIA.key}},
-        UpdateExpression="SET containerId = :dead, leaseUntil = :past, claimedAt = :past, lastActivity = :past",
-        ExpressionAttributeValues={":dead": {"S": "dead"}, ":past": {"N": str(CLOCK.now() - 60)}},
+        UpdateExpression="SET containerId = :who, leaseUntil = :past, claimedAt = :past",
+        ExpressionAttributeValues={":who": {"S": "dead"}, ":past": {"N": str(CLOCK.now() - 60)}},
     )
     mail, _ = await follow("do it")
     await eventually(lambda: passed(account, mail, "SendToBoth"))
@@ -179,7 +179,7 @@ async def test_the_same_mail_starts_one_execution(
 def states_of(machine: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """All states, those of branches included."""
     found = list(machine["States"].items())
-    for _, state in machine["States"].items():
+    for state in machine["States"].values():
         for branch in state.get("Branches", ()):
             found += states_of(branch)
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -73,35 +74,31 @@ def site_bucket(settings: Settings, place: Place, project: str) -> str:
 
 def buckets(settings: Settings) -> LaterS3Client:
     """Reach all buckets."""
-    return LaterS3Client(partial(Cloud(aws_settings(settings)).client, "s3"))
+    return LaterS3Client(_client_of(aws_settings(settings), "s3"))
 
 
 def cloud_mailer(settings: Settings) -> SesMailer:
     """Send through the mail service, as the one address that people write to."""
-    line = Cloud(aws_settings(settings), ONE_ATTEMPT)
-    return SesMailer(partial(line.client, "sesv2"), settings.mail.address)
+    return SesMailer(_client_of(aws_settings(settings), "sesv2", ONE_ATTEMPT), settings.mail.address)
 
 
 def cloud_workflow(settings: Settings) -> StateMachine | None:
     """Reach the state machine; without one, jobs are carried out and nobody follows them."""
     if not settings.cloud.state_machine_arn:
         return None
-    line = Cloud(aws_settings(settings))
-    return StateMachine(
-        partial(line.client, "stepfunctions"),
-        settings.cloud.state_machine_arn,
-        route_of(line, aws_settings(settings)),
-    )
+    names = aws_settings(settings)
+    client = _client_of(names, "stepfunctions")
+    return StateMachine(client, settings.cloud.state_machine_arn, _route_of(names))
 
 
-def route_of(line: Cloud, names: AwsSettings) -> Route:
+def _route_of(names: AwsSettings) -> Route:
     """Say where the state machine finds a lane. Queues of one account are beside each other."""
     unclaimed = names.unclaimed_queue_url or ""
 
     async def route(lane: Lane) -> dict[str, Any]:
         nonlocal unclaimed
         if not unclaimed:
-            answer = await line.call("sqs", "get_queue_url", QueueName=names.unclaimed)
+            answer = await _line(names).call("sqs", "get_queue_url", QueueName=names.unclaimed)
             unclaimed = str(answer["QueueUrl"])
         beside = unclaimed.rpartition("/")[0]
         return {
@@ -124,3 +121,26 @@ class NoRepositories:
             f"{project} has no repository, and in the cloud none is made for it. Nothing was changed; "
             f"give it one: `webordinary onboard {project} ... --repo URL --change`"
         )
+
+
+# --- lines ----------------------------------------------------------------------------------------
+
+# One for all that one event loop does, kept until the loop ends and closes it. What is built before a loop
+# runs, as most of wiring is, finds its line with its first call.
+_lines: dict[tuple[asyncio.AbstractEventLoop, AwsSettings, object], Cloud] = {}
+
+
+def _line(names: AwsSettings, config: object = None) -> Cloud:
+    key = (asyncio.get_running_loop(), names, config)
+    if key not in _lines:
+        for ended in [known for known in list(_lines) if known[0].is_closed()]:
+            _lines.pop(ended, None)
+        _lines[key] = Cloud(names) if config is None else Cloud(names, config)
+    return _lines[key]
+
+
+def _client_of(names: AwsSettings, service: str, config: object = None) -> Callable[[], Awaitable[Any]]:
+    async def client() -> Any:  # noqa: ANN401 - botocore makes its classes while it runs
+        return await _line(names, config).client(service)
+
+    return client

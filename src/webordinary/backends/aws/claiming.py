@@ -117,7 +117,7 @@ class Claiming:
         _, pressure, kept = await asyncio.gather(
             self._workers.show(presence) if news else _nothing(),
             self._who_waits(),
-            asyncio.gather(*(self._renew(claim) for claim in claims)),
+            asyncio.gather(*(self._renew(claim, presence.worker) for claim in claims)),
         )
         if not news and not any(kept):
             await self._workers.show(presence)  # all were lost: no lane shows it
@@ -144,14 +144,15 @@ class Claiming:
             del self._taken[worker]
         return sum(bool(row.open) and row.worker == worker and row.owned(now) for row in held.values())
 
-    async def _renew(self, claim: Claim) -> Item | None:
+    async def _renew(self, claim: Claim, by: WorkerId) -> Item | None:
         """Renew a lease, unless it is no longer ours; and tell whoever waits that the job still runs."""
         now = self._clock.now()
+        shows_life = {"beatAt": now} if by == claim.worker else {}
         try:
             item = await self._dynamo.update(
                 self._settings.lanes,
                 lane_key(claim.lane),
-                put={"leaseUntil": now + self._lanes.limits.lease_seconds, "beatAt": now},
+                put={"leaseUntil": now + self._lanes.limits.lease_seconds, **shows_life},
                 add={"version": 1},
                 where={"containerId": claim.worker, "fence": claim.fence},
             )

@@ -42,7 +42,13 @@ def open_aws(settings: AwsSettings, clock: Clock, limits: Limits, *, cloud: Clou
     workers = Workers(dynamo, settings, clock, news_seconds)
     gatekeeper = AwsGatekeeper(dynamo, settings, clock)
     listening = Listening(lanes, queues, callbacks, wakeups)
-    store = AwsStore(lanes, Claiming(lanes, workers, callbacks, Pressure(clock, news_seconds)), gatekeeper, wakeups, listening)
+    store = AwsStore(
+        lanes,
+        Claiming(lanes, workers, callbacks, Pressure(clock, news_seconds)),
+        gatekeeper,
+        wakeups,
+        listening,
+    )
 
     def close() -> None:
         listening.close()

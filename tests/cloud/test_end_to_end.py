@@ -1,0 +1,165 @@
+"""The whole way as real processes over HTTP: mail into S3, function, state machine, workers, site, reply."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cloud.conftest import Account
+from tests.cloud.mails import SCOTT, arrive, mail
+from tests.cloud.processes import Container
+from tests.cloud.working import eventually
+from webordinary import samples
+from webordinary.adapters.git.repositories import GitRepositories
+from webordinary.wiring.ingest import handler
+
+JOHN = "john@example.com"
+
+
+@pytest.fixture
+async def repository(tmp_path: Path) -> str:
+    """Where every worker can reach it."""
+    return await GitRepositories(tmp_path / "git").create("amelia", samples.folder("amelia"))
+
+
+@pytest.fixture
+def operator(account: Account, environment: dict[str, str], tmp_path: Path) -> Container:
+    return Container(tmp_path / "operator", environment)
+
+
+@contextmanager
+def pool(tmp_path: Path, environment: dict[str, str], size: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    with ExitStack() as stack:
+        homes = [Container(tmp_path / f"container{number}", environment) for number in range(size)]
+        yield [stack.enter_context(home.worker()) for home in homes]
+
+
+async def taken_in(account: Account, text: str, sender: str = SCOTT) -> dict[str, str]:
+    """A mail arrives, and the service calls our function as the cloud does."""
+    made = mail(text, sender=sender)
+    told = await arrive(account, made, source=sender)
+    (answer,) = await asyncio.to_thread(handler, told, None)
+    return answer
+
+
+async def replied(account: Account, to: str, about: str) -> list[dict[str, Any]]:
+    """Wait for a reply of the mail service with these words."""
+
+    def found() -> list[dict[str, Any]]:
+        return [one for one in account.sent() if one["To"] == [to] and about in one["BodyText"]]
+
+    async def is_there() -> bool:
+        return bool(found())
+
+    await eventually(is_there)
+    return found()
+
+
+async def page(account: Account, bucket: str) -> str:
+    answer = await account.call("s3", "get_object", Bucket=bucket, Key="index.html")
+    async with answer["Body"] as body:
+        return bytes(await body.read()).decode()
+
+
+async def test_a_mail_becomes_a_changed_site_and_a_reply(
+    account: Account, operator: Container, environment: dict[str, str], repository: str, tmp_path: Path
+) -> None:
+    """Two generic workers, either of which may serve it."""
+    await account.call("sesv2", "create_email_identity", EmailIdentity="webordinary.example")
+    said = operator.said("onboard", "amelia", "--user", "scott", "--sender", SCOTT, "--repo", repository)
+    assert f"{account.names.prefix}-input-amelia-scott.fifo" in said
+    with pool(tmp_path, environment, 2):
+        answer = await taken_in(account, "Change the title of the homepage to Spring Sale")
+        assert answer["state"] == "accepted"
+        done = await asyncio.to_thread(operator.json, "cloud", "executions")
+        assert [one["mail"] for one in done] == [answer["mail"]]
+        await replied(account, SCOTT, "Spring Sale")
+
+        async def has_succeeded() -> bool:
+            listed = await asyncio.to_thread(operator.json, "cloud", "executions")
+            return [one["status"] for one in listed] == ["SUCCEEDED"]
+
+        await eventually(has_succeeded)
+        held = await asyncio.to_thread(operator.json, "cloud", "ownership")
+        assert [lane["lane"] for lane in held] == ["amelia/scott"]
+        counts = await asyncio.to_thread(operator.json, "cloud", "queues")
+        assert {queue["waiting"] for queue in counts} == {0}
+    assert "<title>Spring Sale</title>" in await page(account, "edit.amelia")
+    job = operator.json("job", answer["job"])["job"]
+    assert (job["state"], job["lane"]) == ("done", "amelia/scott")
+    shown = operator.json("mails", answer["mail"])
+    assert "Spring Sale" in shown["raw"]
+    assert operator.json("status")["jobs"]["done"] == 1
+
+
+async def test_the_operators_commands(
+    account: Account, operator: Container, environment: dict[str, str], repository: str, tmp_path: Path
+) -> None:
+    """Onboard refuses what would be lost; `cloud send` follows a mail; offboard takes the queues away."""
+    await account.call("sesv2", "create_email_identity", EmailIdentity="webordinary.example")
+    john = ("onboard", "bakery", "--user", "john", "--sender", JOHN)
+    refused = operator.complained(*john, code=2)
+    assert "--repo" in refused
+    assert "lost" in refused
+    first, again = (operator.said(*john, "--repo", repository) for _ in range(2))
+    assert "new project" in first
+    assert "nothing changed" in again
+    with pool(tmp_path, environment, 1):
+        sent = await asyncio.to_thread(
+            operator.said, "cloud", "send", "Change the title of the homepage to Fresh Bread", "--from", JOHN
+        )
+        assert "done: " in sent
+        assert "reply done: sent" in sent
+        assert "SUCCEEDED" in sent
+        waited = await asyncio.to_thread(
+            operator.json, "submit", "bakery/john", "Change the title of the homepage to Rye", "--wait", "60"
+        )
+        assert waited["result"]["state"] == "done"
+    assert "<title>Rye</title>" in await page(account, "edit.bakery")
+    operator.said("offboard", "bakery")
+    assert not any("bakery" in queue["name"] for queue in operator.json("cloud", "queues"))
+
+
+async def test_commands_that_make_no_sense_in_the_cloud_say_so(operator: Container) -> None:
+    assert "docs/cloud.md" in operator.complained("up", code=2)
+    assert "cloud send" in operator.complained("send", "hello", "--from", JOHN, code=4)
+    embedded = operator.complained("cloud", "queues", code=4, WEBORDINARY_BACKEND="embedded")
+    assert "nothing in" in embedded
+
+
+async def test_a_worker_killed_at_work_leaves_its_job_to_another(
+    account: Account, operator: Container, environment: dict[str, str], repository: str, tmp_path: Path
+) -> None:
+    """Its lease runs out; the other worker does the job; the execution hears of it."""
+    await account.call("sesv2", "create_email_identity", EmailIdentity="webordinary.example")
+    operator.said("onboard", "coral", "--user", "scott", "--sender", SCOTT, "--repo", repository)
+    slow = environment | {
+        "WEBORDINARY_HANDLER": "sleep",
+    }
+    with ExitStack() as stack:
+        first = Container(tmp_path / "first", slow)
+        dying = stack.enter_context(first.worker())
+        answer = await taken_in(account, "6 seconds of work")
+
+        async def runs() -> bool:
+            shown = await asyncio.to_thread(operator.json, "job", answer["job"])
+            return bool(shown["job"]["state"] == "running")
+
+        await eventually(runs)
+        dying.kill()
+        stack.enter_context(Container(tmp_path / "second", slow).worker())
+
+        async def ended() -> bool:
+            listed = await asyncio.to_thread(operator.json, "cloud", "executions")
+            return bool(listed[0]["status"] != "RUNNING")
+
+        await eventually(ended)
+    job = operator.json("job", answer["job"])["job"]
+    assert (job["state"], job["attempt"]) == ("done", 2)
+    assert operator.json("cloud", "executions")[0]["status"] == "SUCCEEDED"
