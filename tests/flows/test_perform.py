@@ -154,6 +154,16 @@ async def test_links_that_lead_nowhere_are_told(bench: Bench) -> None:
     assert "missing.html" in outcome.facts["warnings"]
 
 
+async def test_links_of_a_built_site_that_lead_nowhere_are_told_too(bench: Bench) -> None:
+    """What was built is not in git: nothing may clear it away before it was looked through."""
+    bench.project = Project("amelia", build="cp index.html public/", output="public")
+    outcome = await bench.do(
+        "mkdir public; touch public/.keep; echo '<a href=missing.html>x</a>' >> index.html"
+    )
+    assert isinstance(outcome, Done)
+    assert "missing.html" in outcome.facts["warnings"]
+
+
 async def test_an_interrupted_job_keeps_its_work_aside_and_the_next_is_told(bench: Bench) -> None:
     await bench.publish()
     stop = Stop()
