@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.aws.emulated import cloud, new_settings, set_up  # noqa: F401 - cloud is a fixture
+from tests.aws.worker_process import LIMITS as REAL_LIMITS
 from tests.conformance.world import LIMITS, ManualClock, World
+from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.open import open_aws
 from webordinary.backends.aws.settings import AwsSettings
@@ -43,3 +45,19 @@ def process(settings: AwsSettings, clock: ManualClock) -> Iterator[Callable[...,
 def world(process: Callable[..., World]) -> World:
     """One process."""
     return process()
+
+
+@pytest.fixture
+def usual(cloud: str) -> AwsSettings:  # noqa: F811 - the fixture
+    """Tables and queues of our own, in real time, and the settings that operators have."""
+    made = AwsSettings(endpoint=cloud, prefix=new_settings(cloud).prefix)
+    set_up(made, SystemClock())
+    return made
+
+
+@pytest.fixture
+def quiet(usual: AwsSettings) -> Iterator[Backend]:
+    """A backend on a good line, to look at what happened there."""
+    backend = open_aws(usual, SystemClock(), REAL_LIMITS)
+    yield backend
+    backend.close()

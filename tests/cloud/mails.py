@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 from tests.cloud.conftest import ADDRESS, Account
-from webordinary.wiring.cloud_admin import drop_mail
 
 SCOTT = "scott@example.com"
 
@@ -60,5 +59,5 @@ def event(
 async def arrive(account: Account, made: EmailMessage, **verdicts: Any) -> dict[str, Any]:  # noqa: ANN401 - see `event`
     """Put the mail where the service does; give the event that follows."""
     key = uuid4().hex
-    await drop_mail(account.settings, key, made.as_bytes())
+    await account.call("s3", "put_object", Bucket="raw-mail", Key=key, Body=made.as_bytes())
     return event(key, **verdicts)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.integration.cli_support import Home
+from tests.integration.cli_support import Home, eventually
+
+ENDING_SECONDS = 40.0
 
 SETTINGS = """
 slots = 1
@@ -39,19 +42,30 @@ class Container(Home):
         verbs = 2 if words[0] in ("dead", "cloud") else 1
         return [*words[:verbs], "--home", str(self.folder), *words[verbs:]]
 
-    @contextlib.contextmanager
-    def worker(self) -> Iterator[subprocess.Popen[bytes]]:
+    def works(self) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
         """A generic worker: no project and no user in its configuration."""
-        with self.log.open("ab") as log:
-            process = subprocess.Popen(
-                self.command("worker", "--json"), env=self.environment, stderr=log, start_new_session=True
-            )
+        return self._started(self.command("worker", "--json"), self.log)
+
+    @contextlib.contextmanager
+    def web(self) -> Iterator[tuple[str, str]]:
+        """The dashboard: where it is, and the token that lets one change things."""
+        log = self.folder / "web.log"
+        with self._started(self.command("web", "--json", "--http-port", "0", "--site-port", "0"), log):
+            eventually(lambda: "dashboard at" in log.read_text())
+            address = re.search(r"dashboard at (http://[\d.:]+)", log.read_text())
+            assert address
+            yield address[1], (self.folder / "dashboard.token").read_text()
+
+    @contextlib.contextmanager
+    def _started(self, command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+        with log.open("ab") as file:
+            process = subprocess.Popen(command, env=self.environment, stderr=file, start_new_session=True)
         try:
             yield process
         finally:
             process.terminate()
             try:
-                process.wait(20)
+                process.wait(ENDING_SECONDS)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

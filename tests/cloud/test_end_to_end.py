@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cloud.conftest import Account
+from tests.cloud.conftest import DEFINITION, ROLE, Account
 from tests.cloud.mails import SCOTT, arrive, mail
 from tests.cloud.processes import Container
 from tests.cloud.working import eventually
@@ -37,7 +37,7 @@ def operator(account: Account, environment: dict[str, str], tmp_path: Path) -> C
 def pool(tmp_path: Path, environment: dict[str, str], size: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     with ExitStack() as stack:
         homes = [Container(tmp_path / f"container{number}", environment) for number in range(size)]
-        yield [stack.enter_context(home.worker()) for home in homes]
+        yield [stack.enter_context(home.works()) for home in homes]
 
 
 async def taken_in(account: Account, text: str, sender: str = SCOTT) -> dict[str, str]:
@@ -126,11 +126,23 @@ async def test_the_operators_commands(
     assert not any("bakery" in queue["name"] for queue in operator.json("cloud", "queues"))
 
 
+async def test_setting_up_is_safe_to_repeat(account: Account, operator: Container, tmp_path: Path) -> None:
+    """It was set up before; the state machine is brought up to date, not made twice."""
+    words = ("cloud", "setup", "--role", ROLE, "--definition", str(DEFINITION))
+    made = operator.json(*words)["made"]
+    assert made["state_machine_arn"] == account.made.state_machine_arn
+    assert f"{account.names.prefix}-container-ownership" in made["tables"]
+    (tmp_path / "broken.json").write_text("{")
+    refused = operator.complained(*words[:-1], str(tmp_path / "broken.json"), code=2)
+    assert "is no state machine" in refused
+    assert "none, for no --role" in operator.said("cloud", "setup")
+
+
 async def test_commands_that_make_no_sense_in_the_cloud_say_so(operator: Container) -> None:
     assert "docs/cloud.md" in operator.complained("up", code=2)
     assert "cloud send" in operator.complained("send", "hello", "--from", JOHN, code=4)
-    embedded = operator.complained("cloud", "queues", code=4, WEBORDINARY_BACKEND="embedded")
-    assert "nothing in" in embedded
+    embedded = operator.complained("cloud", "queues", code=2, WEBORDINARY_BACKEND="embedded")
+    assert "backend is embedded" in embedded
 
 
 async def test_a_worker_killed_at_work_leaves_its_job_to_another(
@@ -144,7 +156,7 @@ async def test_a_worker_killed_at_work_leaves_its_job_to_another(
     }
     with ExitStack() as stack:
         first = Container(tmp_path / "first", slow)
-        dying = stack.enter_context(first.worker())
+        dying = stack.enter_context(first.works())
         answer = await taken_in(account, "6 seconds of work")
 
         async def runs() -> bool:
@@ -153,7 +165,7 @@ async def test_a_worker_killed_at_work_leaves_its_job_to_another(
 
         await eventually(runs)
         dying.kill()
-        stack.enter_context(Container(tmp_path / "second", slow).worker())
+        stack.enter_context(Container(tmp_path / "second", slow).works())
 
         async def ended() -> bool:
             listed = await asyncio.to_thread(operator.json, "cloud", "executions")

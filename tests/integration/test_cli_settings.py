@@ -46,7 +46,7 @@ def test_the_home_folder_is_found_by_flag_then_environment_then_data_folder(tmp_
     [
         ("slot = 3", "an unknown setting, slot. Did you mean slots?"),
         ("[limits]\nlease_second = 3", "Did you mean lease_seconds"),
-        ("zzz = 3", "Known are: command, handler, limits, mail, slots, work."),
+        ("zzz = 3", "Known are: backend, cloud, command, handler, limits, mail, slots, work."),
         ("slots = 0", "slots must be a whole number from 1 to 1000, not 0"),
         ("slots = true", "slots must be a whole number"),
         ('slots = "4"', "slots must be a whole number"),

@@ -14,6 +14,7 @@ from webordinary.cli.exits import Exit
 from webordinary.cli.words import GREEN, RED, YELLOW, Cell, ago, print_json, table
 from webordinary.core.errors import BadInput
 from webordinary.core.waiting import span
+from webordinary.wiring.settings import home_folder, load
 
 DEFINITION = Path("infra/email-processor.asl.json")
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
@@ -70,15 +71,12 @@ def run(args: argparse.Namespace) -> int:
         "executions": _executions,
     }
 
-    async def in_cloud(args: argparse.Namespace, desk: Desk) -> int:
-        if not desk.settings.in_cloud:
-            raise BadInput(
-                'this home\'s backend is embedded, so there is no cloud to look at: set backend = "aws" in '
-                "webordinary.toml, or WEBORDINARY_BACKEND=aws"
-            )
-        return await verbs[args.verb](args, desk)
-
-    return at_desk(args, in_cloud)
+    if not load(home_folder(args.home)).in_cloud:
+        raise BadInput(
+            'this home\'s backend is embedded, so there is no cloud to look at: set backend = "aws" in '
+            "webordinary.toml, or WEBORDINARY_BACKEND=aws"
+        )
+    return at_desk(args, verbs[args.verb])
 
 
 async def _setup(args: argparse.Namespace, desk: Desk) -> int:

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator
 from webordinary.adapters.handlers.command import PASSED_ON
 from webordinary.cli.exits import Exit
 from webordinary.cli.main import CommandParser, build_parser
-from webordinary.wiring.settings import FILE_NAME, HANDLERS, LIMIT_NAMES, PREFIX, Settings, home_folder
+from webordinary.wiring.settings import (
+    BACKENDS,
+    FILE_NAME,
+    HANDLERS,
+    LIMIT_NAMES,
+    PREFIX,
+    Settings,
+    home_folder,
+)
 
 WIDTH = 98
 
@@ -90,6 +98,7 @@ def _quoted(names: Iterable[str]) -> str:
 def _settings() -> str:
     defaults = Settings(home_folder(None))
     rows = [
+        _row(f"backend: {', '.join(BACKENDS)} ([the cloud](cloud.md))", "backend", defaults.backend),
         _row("slots", "slots", f"{defaults.slots}"),
         _row(f"handler: {', '.join(HANDLERS)}", "handler", "site"),
         _row("program of the command handler", "command", "none", example=' = ["python3", "edit.py"]'),

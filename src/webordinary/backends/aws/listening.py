@@ -41,6 +41,7 @@ class Listening:
         self._settings, self._clock = lanes.settings, lanes.clock
         self._held: dict[WorkerId, list[Lane]] = {}
         self._tasks: dict[Lane | None, asyncio.Task[None]] = {}  # None: claim requests
+        self._handed_over = False  # a request, and nobody has come back since to wait for another
         wakeups.waiting = self._somebody_waits
 
     def holds(self, worker: WorkerId, lanes: list[Lane]) -> None:
@@ -57,6 +58,7 @@ class Listening:
 
     def _somebody_waits(self, topic: str, _seconds: float) -> None:
         if topic == CLAIMS:
+            self._handed_over = False
             self._listen(None)
         elif topic.startswith(LANE):
             self._listen(Lane.from_key(topic.removeprefix(LANE)))
@@ -71,7 +73,8 @@ class Listening:
 
     def _is_wanted(self, source: Lane | None) -> bool:
         if source is None:
-            return self._wakeups.somebody_waits(CLAIMS)
+            # Whoever was just given one is busy with it: the next one is for those who still wait.
+            return self._wakeups.somebody_waits(CLAIMS) and not self._handed_over
         held = any(source in lanes for lanes in self._held.values())
         return held or self._wakeups.somebody_waits(lane_topic(source))
 
@@ -117,6 +120,7 @@ class Listening:
         if not self._wakeups.somebody_waits(CLAIMS):
             await self._queues.give_back(name, message)
             return
+        self._handed_over = True
         self._wakeups.send([CLAIMS])
         await self._queues.done_with(name, message)
 

@@ -1,0 +1,47 @@
+"""Real workers on a line that delays, drops, fails and throttles: nothing lost, reordered or done twice."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.aws.campaign import all_done, check, submit_all, worker_processes, workers_here
+from tests.aws.fault_proxy import FaultProxy
+from tests.aws.worker_process import LIMITS
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.aws.open import open_aws
+from webordinary.backends.aws.settings import AwsSettings
+from webordinary.ports.backend import Backend
+
+SEED, RATE = 20261, 0.08
+
+
+@pytest.mark.timeout(600)
+async def test_500_jobs_over_20_lanes_on_a_bad_line(
+    usual: AwsSettings, quiet: Backend, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with FaultProxy(usual.endpoint or "", SEED, RATE).listening() as line:
+        bad = replace(usual, endpoint=line.endpoint)
+        sender = open_aws(bad, SystemClock(), LIMITS)
+        async with workers_here(bad, log):
+            submitted = await submit_all(sender, 25)
+            await all_done(quiet, 500)
+        sender.close()
+        again = await check(quiet, submitted, log)
+        assert len(line.faults) == len(line.kinds)  # each kind was met
+        print(f"\n500 jobs, {again} begun again; {line.summary()}")
+
+
+@pytest.mark.timeout(600)
+async def test_three_processes_on_a_bad_line(usual: AwsSettings, quiet: Backend, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with FaultProxy(usual.endpoint or "", SEED + 1, RATE).listening() as line:
+        bad = replace(usual, endpoint=line.endpoint)
+        sender = open_aws(bad, SystemClock(), LIMITS)
+        async with worker_processes(bad, log, names=["w0", "w1", "w2"]):
+            submitted = await submit_all(sender, 5)
+            await all_done(quiet, 100)
+        sender.close()
+        again = await check(quiet, submitted, log)
+        print(f"\n100 jobs in three processes, {again} begun again; {line.summary()}")

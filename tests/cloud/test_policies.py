@@ -1,0 +1,167 @@
+"""The rights of each role, beside what its processes really did: nothing missing, nothing for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.cloud.conftest import ADDRESS, ROOT, Account
+from tests.cloud.mails import SCOTT, arrive, mail
+from tests.cloud.processes import Container
+from tests.cloud.recorder import Need, Recorder, recording
+from tests.cloud.working import eventually
+from webordinary import samples
+from webordinary.adapters.git.repositories import GitRepositories
+from webordinary.wiring.ingest import handler
+
+POLICIES = ROOT / "infra" / "policies"
+ROLES = ("worker", "ingest", "workflow", "gatekeeper", "dashboard")
+DAY = ("Change the title of the homepage to Dahlias", "Paint it blue", "undo", "publish", "status")
+MEANT = {  # as whoever deploys it would fill it in
+    "MailBucket": "raw-mail",
+    "BlobsBucket": "kept-blobs",
+    "PreviewBucket": "edit.*",
+    "LiveBucket": "dahlia",
+    "MailAddress": ADDRESS,
+}
+
+
+def statements(role: str) -> list[dict[str, Any]]:
+    text = (POLICIES / f"{role}.json").read_text()
+    for name, value in MEANT.items():
+        text = text.replace(f"${{{name}}}", value)
+    assert "${" not in text, "a placeholder that nobody fills in"
+    found: list[dict[str, Any]] = json.loads(text)["Statement"]
+    return found
+
+
+def granted(role: str, need: Need) -> bool:
+    action, resource = need
+    return any(
+        action in statement["Action"] and any(fnmatchcase(resource, one) for one in statement["Resource"])
+        for statement in statements(role)
+    )
+
+
+def explained() -> dict[str, set[str]]:
+    """What is granted for bad days, by the table in infra/README.md."""
+    rows = re.findall(
+        r"^\| (\w+) \| `([\w:]+)` \| \S", (ROOT / "infra" / "README.md").read_text(), re.MULTILINE
+    )
+    return {role: {action for of, action in rows if of == role} for role in ROLES}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_statement_says_what_for_and_names_what_it_is_about(role: str) -> None:
+    for statement in statements(role):
+        assert set(statement) <= {"Sid", "Effect", "Action", "Resource", "Condition"}
+        assert re.fullmatch(r"[A-Z][A-Za-z0-9]{9,}", statement["Sid"]), (
+            "letters and digits only, by the service"
+        )
+        assert not any("*" in action for action in statement["Action"])
+        if "*" in statement["Resource"]:
+            assert all(action.startswith("states:SendTask") for action in statement["Action"]), (
+                "a token has no name"
+            )
+
+
+def test_the_gatekeeper_has_no_write() -> None:
+    """Fault one of the first build: it claimed lanes."""
+    (statement,) = statements("gatekeeper")
+    assert statement["Action"] == ["dynamodb:GetItem"]
+
+
+def test_the_state_machine_may_do_what_its_states_do() -> None:
+    text = (ROOT / "infra" / "email-processor.asl.json").read_text()
+    done = {f"{service}:{verb[0].upper()}{verb[1:]}" for service, verb in re.findall(r":::(\w+):(\w+)", text)}
+    assert done == {action for statement in statements("workflow") for action in statement["Action"]}
+
+
+async def test_what_processes_do_is_granted_and_nothing_else_is(
+    account: Account, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day of work: mail in, jobs done and failed, a site made live, an operator who looks and acts."""
+    await account.call("sesv2", "create_email_identity", EmailIdentity="webordinary.example")
+    repository = await GitRepositories(tmp_path / "git").create("dahlia", samples.folder("amelia"))
+    operator = Container(tmp_path / "operator", environment)
+    onboard = ("onboard", "dahlia", "--user", "scott", "--sender", SCOTT, "--repo", repository)
+    await asyncio.to_thread(operator.said, *onboard)
+    needed: dict[str, Recorder] = {}
+    endpoint = environment["AWS_ENDPOINT_URL"]
+    with (
+        recording(endpoint) as (to_worker, needed["worker"]),
+        recording(endpoint) as (to_ingest, needed["ingest"]),
+        recording(endpoint) as (to_dashboard, needed["dashboard"]),
+    ):
+        worker = Container(tmp_path / "worker", environment | {"AWS_ENDPOINT_URL": to_worker})
+        web = Container(tmp_path / "web", environment | {"AWS_ENDPOINT_URL": to_dashboard})
+        monkeypatch.setenv("AWS_ENDPOINT_URL", to_ingest)
+        with worker.works():
+            mails = [await taken_in(account, operator, text) for text in DAY]
+            with web.web() as (address, token):
+                await looked_at(address, token, mails[0])
+    missing = {
+        role: [need for need in sorted(own_names(account, recorder.needed)) if not granted(role, need)]
+        for role, recorder in needed.items()
+    }
+    assert missing == {"worker": [], "ingest": [], "dashboard": []}
+    idle = {
+        role: {action for statement in statements(role) for action in statement["Action"]}
+        - {action for action, _ in recorder.needed}
+        - explained()[role]
+        for role, recorder in needed.items()
+    }
+    assert idle == {"worker": set(), "ingest": set(), "dashboard": set()}
+
+
+def own_names(account: Account, needed: set[Need]) -> set[Need]:
+    """As they would be with the usual prefix."""
+    prefix = account.names.prefix
+
+    def usual(resource: str) -> str:
+        resource = resource.replace(f":{prefix}-email-processor", ":email-processor")
+        return re.sub(rf"(table/|:){re.escape(prefix)}-", r"\1webordinary-", resource)
+
+    return {(action, usual(resource)) for action, resource in needed}
+
+
+async def taken_in(account: Account, operator: Container, text: str) -> dict[str, str]:
+    """A mail comes in, and what it asks for is carried out."""
+    told = await arrive(account, mail(text))
+    (answer,) = await asyncio.to_thread(handler, told, None)
+
+    async def has_ended() -> bool:
+        shown = await asyncio.to_thread(operator.json, "job", answer["job"])
+        return shown["job"]["state"] in ("done", "failed")
+
+    if answer["job"]:
+        await eventually(has_ended)
+    return answer
+
+
+async def looked_at(address: str, token: str, about: dict[str, str]) -> None:
+    """The pages, and what an operator changes there."""
+    job, letter = f"/jobs/{about['job']}", f"/mail/{about['mail']}"
+    pages = ("/", "/pool", "/lanes", "/lanes/dahlia/scott", "/jobs", job, f"{job}/patch", "/dead", "/metrics")
+    mails = ("/mail", "/mail/sent", letter, f"{letter}/raw")
+    answers = ("status", "workers", "lanes", "jobs", "mails", "letters", "dead", "metrics")
+    bearer = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=address, follow_redirects=True, timeout=30) as browser:
+        for path in (*pages, *mails, *(f"/api/{name}" for name in answers)):
+            answer = await browser.get(path)
+            assert answer.status_code == 200, (path, answer.status_code, answer.text[:300])
+        deeds: tuple[tuple[str, dict[str, str] | None], ...] = (
+            ("/api/jobs", {"lane": "dahlia/scott", "instruction": "Paint it green"}),
+            ("/api/lanes/dahlia/scott/interrupt", None),
+            ("/api/lanes/dahlia/scott/release", None),
+        )
+        for path, body in deeds:
+            answer = await browser.post(path, json=body, headers=bearer)
+            assert answer.status_code < 300, (path, answer.status_code, answer.text[:300])
