@@ -3,9 +3,10 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from aiobotocore.config import AioConfig
@@ -20,7 +21,7 @@ from webordinary.backends.aws.open import check_aws, open_aws, set_up_aws
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.errors import BackendUnavailable, BadInput, ClaimLost, SchemaMismatch
 from webordinary.core.job import INSTRUCTION_CHARACTERS, Arrival, Duplicate, Job, JobId, JobState, Submitted
-from webordinary.core.outcome import Done
+from webordinary.core.outcome import Done, Retry
 from webordinary.core.work import AgentEvent, EventKind
 
 DOWN = BackendUnavailable("the line is down")
@@ -116,6 +117,42 @@ async def test_a_worker_that_was_paused_beyond_its_lease_changes_nothing_from_el
     assert (await paused.beat(W1, [old.claim])).lost == (old.claim,)
     after = await other.everything()
     assert (after.lanes, after.jobs, after.history) == (before.lanes, before.jobs, before.history)
+
+
+# --- reads that are not of one moment -------------------------------------------------------------
+
+
+class TornCloud(Cloud):
+    """Lets something happen while a call reads several tables: of one it sees the past, of the others not."""
+
+    def __init__(self, settings: AwsSettings) -> None:
+        super().__init__(settings)
+        self._jobs = settings.jobs
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        asked = parameters.get("RequestItems", {})
+        if self.meanwhile is None or operation != "batch_get_item" or self._jobs not in asked:
+            return await super().call(service, operation, **parameters)
+        early = await super().call(service, operation, RequestItems={self._jobs: asked.pop(self._jobs)})
+        first, self.meanwhile = self.meanwhile, None
+        await first()
+        late = await super().call(service, operation, RequestItems=asked)
+        return {"Responses": early["Responses"] | late["Responses"]}
+
+
+async def test_a_job_that_is_read_before_its_lane_changes_is_read_again(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    """Otherwise the interrupt that came in between would be forgotten, and the newer job wait for a retry."""
+    torn = TornCloud(settings)
+    owner, sender = process(torn), process()
+    running = await owner.start()
+    torn.meanwhile = lambda: sender.submit(arrival=Arrival.INTERRUPT)
+    following = await owner.broker.settle(running, Retry("flaky"), more=True)
+    assert torn.meanwhile is None
+    assert await owner.state(running.job.id) is JobState.PREEMPTED
+    assert following is not None
 
 
 # --- clocks that differ ---------------------------------------------------------------------------

@@ -40,6 +40,7 @@ def reason(lane: LaneView, *workers: WorkerView) -> Reason:
 
 def test_a_lane_without_work_is_empty_or_kept_idle() -> None:
     assert reason(EMPTY).cause is Cause.EMPTY
+    assert "1 dead letter can be redriven" in reason(replace(EMPTY, dead=1)).text
     idle = reason(OWNED, FULL)
     assert idle.cause is Cause.IDLE
     assert idle.until == NOW - 5 + LIMITS.idle_release_seconds

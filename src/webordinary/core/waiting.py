@@ -60,11 +60,13 @@ def why(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: floa
 
 
 def _without_work(lane: LaneView, limits: Limits, now: float) -> Reason:
+    # A dead job holds nobody up; whoever wonders where it is should hear of it all the same.
+    dead = f"; {counted(lane.dead, 'dead letter')} can be redriven" if lane.dead else ""
     if not lane.owned_at(now):
-        return Reason(Cause.EMPTY, "nothing waits here and nobody holds it")
+        return Reason(Cause.EMPTY, f"nothing waits here and nobody holds it{dead}")
     until = (lane.last_activity or now) + limits.idle_release_seconds
     text = f"nothing waits here; {lane.worker} keeps it for {span(until - now)}, or until another lane waits"
-    return Reason(Cause.IDLE, text, until, lane.worker)
+    return Reason(Cause.IDLE, text + dead, until, lane.worker)
 
 
 def _silent(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float) -> Reason | None:

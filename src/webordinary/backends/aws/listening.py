@@ -50,6 +50,13 @@ class Listening:
         if not lanes:
             del self._held[worker]
 
+    def took(self, worker: WorkerId, lanes: list[Lane]) -> None:
+        """Note what a worker that sends beats holds from now on; its next beat is too late to say so."""
+        if self._wakeups.somebody_waits(worker_topic(worker)):
+            self._held[worker] = [*self._held.get(worker, ()), *lanes]
+            for lane in lanes:
+                self._listen(lane)
+
     def close(self) -> None:
         """Stop listening; a message that is just being handed over appears again after a while."""
         for task in self._tasks.values():

@@ -62,7 +62,9 @@ class AwsStore:
         """See `Broker.claim`."""
         self._wakeups.own_workers.add(worker)
         answer = await self._claiming.claim(worker, room, idle, only)
-        if only is not None and isinstance(answer, Nothing):
+        if isinstance(answer, Claimed):
+            self._listening.took(worker, [claim.lane for claim in answer.claims])
+        elif only is not None:
             # Whoever is tied to one lane must not take requests for others from their queue.
             return Nothing(min(answer.retry_in, self._wakeups.look_again_seconds))
         return answer
