@@ -199,7 +199,7 @@ async def test_a_beat_of_an_owner_is_one_write_a_lane_and_its_presence_now_and_t
     here = office(USUAL)
     claim = await acquainted(here)
     await here.worker.beat(W1, [claim])
-    counts = []
+    counts: list[int] = []
     for _ in range(4):
         here.clock.advance(USUAL.beat_seconds)
         await here.worker.broker.sweep()

@@ -97,6 +97,30 @@ async def test_of_two_workers_elsewhere_each_is_told_of_one_lane(process: Callab
         assert sorted(claim.lane for claim in claims) == [AMELIA, BRAVO]
 
 
+class SlowToLook(Cloud):
+    """A line on which looking for lanes takes a while."""
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        if operation == "query":
+            await asyncio.sleep(0.3)
+        return await super().call(service, operation, **parameters)
+
+
+async def test_a_worker_that_is_busy_with_one_request_leaves_the_next_to_others(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    """It has one slot, and would have kept the second lane from those with room until their next sweep."""
+    cloud = Cloud(settings)
+    here, there = process(), process(SlowToLook(settings))
+    poll = asyncio.create_task(there.broker.claim(W1, room=1, wait=LONG))
+    await asyncio.sleep(0.5)  # it has looked, and listens
+    await here.submit(AMELIA)
+    await here.submit(BRAVO)
+    assert len((await soon(poll)).claims) == 1
+    assert await depth(cloud, settings.unclaimed) == 1
+    await cloud.aclose()
+
+
 # --- hints that are lost or vain ------------------------------------------------------------------
 
 

@@ -181,14 +181,12 @@ class Stage:
 
     async def _stop(self) -> None:
         """Ask by process id; kill whoever does not listen."""
-        for child in self._pool.values():
-            send(child, signal.SIGTERM)
-        for name, child in self._pool.items():
-            await self._stop_one(name, child)
+        await asyncio.gather(*(self._stop_one(name, child) for name, child in self._pool.items()))
         self._pool.clear()
         await self.watcher.look()
 
     async def _stop_one(self, name: str, child: Process) -> None:
+        """Told once: a worker that is told twice ends at once, and its lanes wait for their leases."""
         send(child, signal.SIGTERM)
         try:
             async with asyncio.timeout(STOP_SECONDS):
