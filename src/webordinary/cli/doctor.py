@@ -20,6 +20,7 @@ from webordinary.cli.desk import opened
 from webordinary.cli.exits import Exit
 from webordinary.cli.words import GREEN, RED, YELLOW, painted, print_json
 from webordinary.core.errors import BadInput, WebordinaryError
+from webordinary.wiring.folders import store_path
 from webordinary.wiring.running import free_port, running
 from webordinary.wiring.settings import Settings, home_folder, load
 from webordinary.wiring.work import chosen_agent
@@ -128,7 +129,7 @@ def _home(settings: Settings) -> Finding:
 
 
 def _store(settings: Settings) -> Finding:
-    if not settings.home.exists():
+    if not store_path(settings.home).exists():
         return Finding("store", Mark.GOOD, "none yet; the first start makes one")
     return _tried("store", lambda: _open(settings))
 

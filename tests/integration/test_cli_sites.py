@@ -1,0 +1,69 @@
+"""The commands around sites: doctor, send, undo, redo and publish."""
+
+import pytest
+
+from tests.integration.cli_support import Home, home
+
+__all__ = ["home"]
+
+SITE = ("--handler", "site")
+
+
+def test_the_doctor_tells_what_is_there(home: Home) -> None:
+    findings = {one["what"]: one for one in home.json("doctor")}
+    assert {"python", "git", "[mail]", "[site]", "[web]", "home", "store", "agent", "sandbox"} <= set(
+        findings
+    )
+    assert findings["git"]["mark"] == "good"
+    assert "demo" in findings["agent"]["text"]
+
+
+def test_the_doctor_finds_a_setting_that_nobody_knows(home: Home) -> None:
+    (home.folder / "webordinary.toml").write_text("[work]\nagnet = 'demo'\n")
+    said = home.run("doctor")
+    assert said.returncode == 1
+    assert "bad" in said.stdout
+    assert "Did you mean agent?" in said.stdout
+
+
+def test_a_mail_can_not_be_sent_where_nothing_runs(home: Home) -> None:
+    home.said("onboard", "amelia", "--user", "scott", "--sender", "scott@example.com")
+    said = home.run("send", "Change the title to Spring")
+    assert said.returncode == 4
+    assert "nothing runs on" in said.stderr
+    assert "webordinary" in said.stderr
+
+
+@pytest.mark.parametrize(
+    "setting", ["agent = 'magic'", "sandbox = 'off'", "disk_gb = -1", "agent = 'command'"]
+)
+def test_a_senseless_setting_of_the_work_is_refused(home: Home, setting: str) -> None:
+    (home.folder / "webordinary.toml").write_text(f"[work]\n{setting}\n")
+    said = home.run("worker", "--exit-when-idle", "0")
+    assert (said.returncode, said.stderr.count("\n")) == (2, 1)
+    assert f"[work] {setting.split(maxsplit=1)[0]}" in said.stderr
+
+
+def test_a_site_is_edited_undone_redone_and_published_from_the_command_line(home: Home) -> None:
+    home.said("onboard", "amelia", "--user", "scott", "--sender", "scott@example.com")
+    with home.worker(*SITE):
+        words = ("submit", "amelia/scott", "Change the main heading to Spring", "--wait", "60")
+        job = home.json(*words)["result"]
+        assert (job["state"], "Spring" in job["facts"]["changes"]) == ("done", True)
+        for word in ("undo", "redo", "publish"):
+            assert home.json(word, "amelia/scott", "--wait", "60")["result"]["state"] == "done"
+        assert home.json("redo", "amelia/scott", "--wait", "60", code=1)["result"]["state"] == "failed"
+    shown = home.json("job", str(job["id"]), "--diff")
+    assert "+" in shown["diff"]
+    assert [event["kind"] for event in shown["events"]][-1] == "ended"
+
+
+def test_a_build_and_its_output_are_kept_with_the_project(home: Home) -> None:
+    words = ("onboard", "amelia", "--user", "scott", "--sender", "scott@example.com")
+    home.said(*words, "--build", "hugo --minify", "--output", "public")
+    (project,) = home.json("members")
+    assert (project["build"], project["output"]) == ("hugo --minify", "public")
+    assert "needs --change" not in home.said(*words)
+    refused = home.run(*words, "--build", "make")
+    assert (refused.returncode, "--build" in refused.stderr) == (4, True)
+    assert home.run(*words, "--output", "../elsewhere").returncode == 2
