@@ -46,6 +46,10 @@ class Container(Home):
         """A generic worker: no project and no user in its configuration."""
         return self._started(self.command("worker", "--json"), self.log)
 
+    async def is_up(self) -> bool:
+        """Whether its worker has come up."""
+        return "up with" in self.log.read_text()
+
     @contextlib.contextmanager
     def web(self) -> Iterator[tuple[str, str]]:
         """The dashboard: where it is, and the token that lets one change things."""
