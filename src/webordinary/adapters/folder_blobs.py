@@ -10,10 +10,10 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from webordinary.core.errors import BackendUnavailable, NotFound, StoreFull
+from webordinary.adapters.durable_folder import make_durable, translated
+from webordinary.core.errors import BackendUnavailable, NotFound
 
 UNFINISHED_FOLDER = "unfinished"
 LEFTOVER_SECONDS = 3600.0  # an unfinished file this old has nobody who writes it
@@ -45,7 +45,7 @@ class FolderBlobs:
     def _put(self, content: bytes) -> str:
         key = hashlib.sha256(content).hexdigest()
         path = self._path(key)
-        with _translated(self._folder):
+        with translated(self._folder):
             if not _is_whole(path, content):
                 for folder in (self._folder, self._unfinished, path.parent.parent, path.parent):
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ class FolderBlobs:
                 self._write(path, content)
             # Also where it was there before: whoever put it there may not have got this far.
             for folder in (path.parent, path.parent.parent, self._folder, self._folder.parent):
-                _make_durable(folder)
+                make_durable(folder)
         return key
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -83,7 +83,7 @@ class FolderBlobs:
 
     def _get(self, key: str) -> bytes:
         path = self._path(key)
-        with _translated(self._folder):
+        with translated(self._folder):
             try:
                 content = path.read_bytes()
             except FileNotFoundError as error:
@@ -99,22 +99,3 @@ def _is_whole(path: Path, content: bytes) -> bool:
         return path.stat().st_size == len(content) and path.read_bytes() == content
     except FileNotFoundError:
         return False
-
-
-def _make_durable(folder: Path) -> None:
-    """Have the names in a folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def _translated(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _FULL:
-            raise StoreFull(f"there is no room left in {folder}: free some space and try again") from error
-        raise BackendUnavailable(f"can't use {folder}: {error.strerror or error}") from error

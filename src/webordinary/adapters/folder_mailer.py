@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from webordinary.adapters.durable_folder import make_durable
 from webordinary.ports.mailer import Sent, TryLater
 
 NAME_CHARACTERS = 80
@@ -50,7 +51,7 @@ class FolderMailer:
         if not self._cleared:
             self._clear_leftovers()
             self._cleared = True
-        _sync_folder(self._folder)  # also for one that is there: whoever wrote it may not have come this far
+        make_durable(self._folder)  # also for one that is there: whoever wrote it may not have come this far
 
     def _clear_leftovers(self) -> None:
         """Remove what crashed senders left unfinished."""
@@ -85,11 +86,3 @@ def _name_once(unfinished: Path, target: Path) -> None:
         if error.errno not in _NO_LINKS:
             raise
         unfinished.replace(target)  # a file system without hard links: the same content under the same key
-
-
-def _sync_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from webordinary.core.errors import BackendUnavailable, NotFound, StoreBusy, StoreFull
+from webordinary.adapters.durable_folder import make_durable
+from webordinary.core.errors import BackendUnavailable, NotFound, StoreBusy
 from webordinary.core.lane import Lane
 from webordinary.core.release import Place, Release, ReleasedFile
 
@@ -174,23 +175,3 @@ def write_durably(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-
-
-def make_durable(folder: Path) -> None:
-    """Have the names in a folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def translated(folder: Path) -> Iterator[None]:
-    """Turn what the disk says into our own errors."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _FULL:
-            raise StoreFull(f"there is no room left in {folder}: free some space and try again") from error
-        raise BackendUnavailable(f"can't use {folder}: {error.strerror or error}") from error

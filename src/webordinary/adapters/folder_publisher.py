@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+from webordinary.adapters.durable_folder import make_durable, translated
 from webordinary.adapters.folder_places import (
     Places,
     ProjectFolder,
     Standing,
-    make_durable,
-    translated,
     write_durably,
 )
 from webordinary.core.claim import Claim

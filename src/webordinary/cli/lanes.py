@@ -7,8 +7,9 @@ import argparse
 from webordinary.cli.arguments import add_common, add_limit
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
-from webordinary.cli.words import RED, Cell, cause_colour, plain, print_json, table
+from webordinary.cli.words import RED, Cell, cause_colour, print_json, table
 from webordinary.core.lane import Lane
+from webordinary.core.plain import plain
 from webordinary.core.views import LaneView
 from webordinary.core.waiting import Reason
 

@@ -8,8 +8,9 @@ from webordinary.cli.arguments import LIST_MAX, add_common
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
 from webordinary.cli.invocation import typed
-from webordinary.cli.words import FAINT, Cell, plain, print_json, table
+from webordinary.cli.words import FAINT, Cell, print_json, table
 from webordinary.core.errors import NotFound
+from webordinary.core.plain import plain
 from webordinary.core.site import Member, Project
 
 HEAD = ("PROJECT", "USER", "ADDRESS", "POLICY", "REPOSITORY")

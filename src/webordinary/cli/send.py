@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import mimetypes
-import smtplib
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
 
 from webordinary.adapters.folder_mailer import file_name
+from webordinary.adapters.smtp_client import hand_in
 from webordinary.cli.arguments import add_common, port, seconds
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit, exit_of
 from webordinary.cli.following import Follower
 from webordinary.cli.invocation import typed
 from webordinary.cli.words import FAINT, clean, indented, painted, print_json
-from webordinary.core.errors import BackendUnavailable, BadInput, NotFound
+from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.job import ENDED, JobId
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
 from webordinary.core.views import JobView
@@ -28,7 +27,6 @@ from webordinary.wiring.running import LOOPBACK, running
 
 LOOK_SECONDS = 0.1
 KNOWN_WITHIN_SECONDS = 20.0
-SMTP_SECONDS = 30.0
 ATTACHMENT_BYTES_MAX = 20_000_000
 
 
@@ -83,7 +81,9 @@ def attachment(path: Path) -> tuple[str, bytes]:
 async def _send(args: argparse.Namespace, desk: Desk) -> int:
     mail = await written(args, desk)
     where = args.smtp_port or _listening(desk)
-    await asyncio.to_thread(_hand_over, mail, where)
+    address = mail["From"].addresses[0].addr_spec
+    recipient = desk.settings.mail.address
+    await hand_in(LOOPBACK, where, sender=address, recipient=recipient, mail=mail.as_bytes())
     if not args.json:
         print(f"sent: {mail['From']} to {mail['To']}, subject {mail['Subject']!r}", flush=True)
     if not args.wait:
@@ -143,17 +143,6 @@ def _listening(desk: Desk) -> int:
             f"nothing runs on {desk.settings.home}: start it with `{up_command}`, or name --smtp-port"
         )
     return up.smtp_port
-
-
-def _hand_over(mail: EmailMessage, where: int) -> None:
-    try:
-        with smtplib.SMTP(LOOPBACK, where, timeout=SMTP_SECONDS) as line:
-            line.send_message(mail)
-    except smtplib.SMTPResponseException as error:
-        words = error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else ""
-        raise BadInput(f"the mail was refused: {error.smtp_code} {words}") from error
-    except (OSError, smtplib.SMTPException) as error:
-        raise BackendUnavailable(f"the mail could not be sent to {LOOPBACK}:{where}: {error}") from error
 
 
 async def _known(mail: EmailMessage, desk: Desk, deadline: float) -> MailRecord:

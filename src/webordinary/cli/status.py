@@ -19,13 +19,13 @@ from webordinary.cli.words import (
     ago,
     cause_colour,
     painted,
-    plain,
     print_json,
     state_colour,
     table,
 )
 from webordinary.core.job import JobState
 from webordinary.core.limits import Limits
+from webordinary.core.plain import plain
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
 from webordinary.wiring.folders import store_name

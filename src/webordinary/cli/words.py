@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from enum import Enum
+from collections.abc import Sequence
 from typing import TextIO
 
 from webordinary.core.job import JobState
-from webordinary.core.lane import Lane
+from webordinary.core.plain import plain
 from webordinary.core.waiting import MOVING, QUIET, Cause, span
 
 RED, GREEN, YELLOW, BLUE, FAINT, BOLD = "31", "32", "33", "36", "2", "1"
@@ -106,23 +104,6 @@ def _line(cells: Sequence[tuple[str, str]], widths: Sequence[int], room: int) ->
 
 
 # --- JSON -----------------------------------------------------------------------------------------
-
-
-def plain(value: object) -> object:
-    """Turn our values into what JSON has: fields by their names, a lane as people write it."""
-    match value:
-        case Lane():
-            return str(value)
-        case Enum():
-            return value.value
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        case Mapping():
-            return {str(plain(key)): plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [plain(item) for item in value]
-        case _:
-            return value
 
 
 def print_json(value: object, *, lines: bool = False) -> None:

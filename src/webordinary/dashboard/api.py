@@ -13,6 +13,7 @@ from webordinary.core.errors import BadInput
 from webordinary.core.job import Arrival, Duplicate, Intent, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Letter, MailRecord, MailState
+from webordinary.core.plain import fields, plain
 from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
 from webordinary.core.waiting import Reason
 from webordinary.core.work import KeptEvent
@@ -29,7 +30,6 @@ from webordinary.dashboard.front import Front
 from webordinary.dashboard.live import NUMBER_MAX
 from webordinary.dashboard.metrics import Metrics, Spread, measure, spread
 from webordinary.dashboard.openapi import Operation, document, page_schema, parameters
-from webordinary.dashboard.plain import Schema, fields, plain, schema_of, shape
 from webordinary.dashboard.reading import (
     Reasoned,
     Summary,
@@ -42,6 +42,7 @@ from webordinary.dashboard.reading import (
     seated,
     summary,
 )
+from webordinary.dashboard.schema import Schema, schema_of, shape
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from starlette.responses import StreamingResponse
 
 from webordinary.core.errors import BackendUnavailable, WebordinaryError
 from webordinary.core.job import ENDED, JobId
+from webordinary.core.plain import plain
 from webordinary.dashboard.asking import Asked, text_of
 from webordinary.dashboard.parts import Parts
-from webordinary.dashboard.plain import plain
 
 log = logging.getLogger("webordinary.dashboard")
 

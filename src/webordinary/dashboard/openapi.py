@@ -14,7 +14,7 @@ from webordinary.core.job import JobState
 from webordinary.core.mail import MailState
 from webordinary.dashboard.asking import CURSOR_CHARACTERS, PAGE, PAGE_MAX, WAIT_SECONDS_MAX
 from webordinary.dashboard.live import NUMBER_MAX
-from webordinary.dashboard.plain import Schema, shape
+from webordinary.dashboard.schema import Schema, shape
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -1,4 +1,4 @@
-"""Our values as what JSON has: fields by their names, a lane as people write it."""
+"""What `core.plain` makes of our types, described for those who read the API."""
 
 from __future__ import annotations
 
@@ -13,30 +13,6 @@ from webordinary.core.lane import Lane
 Schema = Mapping[str, object]
 
 _SIMPLE: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-
-
-def plain(value: object) -> object:
-    """Turn a value into what JSON has."""
-    match value:
-        case Lane():
-            return str(value)
-        case Enum():
-            return value.value
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        case Mapping():
-            return {str(plain(key)): plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [plain(item) for item in value]
-        case _:
-            return value
-
-
-def fields(value: object) -> dict[str, object]:
-    """Turn one of our dataclasses into a JSON object."""
-    result = plain(value)
-    assert isinstance(result, dict)
-    return result
 
 
 def schema_of(kind: object) -> Schema:
