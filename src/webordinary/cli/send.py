@@ -19,7 +19,7 @@ from webordinary.cli.invocation import typed
 from webordinary.cli.words import FAINT, clean, indented, painted, print_json
 from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.job import ENDED, JobId
-from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
+from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord, MailState
 from webordinary.core.views import JobView
 from webordinary.identify.mail_id import mail_id
 from webordinary.wiring.folders import outbox_folder
@@ -97,7 +97,7 @@ async def _send(args: argparse.Namespace, desk: Desk) -> int:
     _tell(args, record, job, reply)
     if job is not None:
         return exit_of(job.state)
-    return Exit.OK if reply else Exit.NO
+    return Exit.OK if record.state is MailState.ANSWERED else Exit.NO
 
 
 async def written(args: argparse.Namespace, desk: Desk) -> EmailMessage:
