@@ -14,8 +14,8 @@ from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.errors import NoQueue
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.errors import BackendUnavailable
-from webordinary.core.job import Arrival
-from webordinary.core.outcome import Done
+from webordinary.core.job import Arrival, JobState
+from webordinary.core.outcome import Done, Retry
 
 DOWN = BackendUnavailable("the line is down")
 
@@ -243,4 +243,25 @@ async def test_a_queue_that_was_deleted_under_us_is_created_again(
     async with waiting(there.broker.claim(W2, room=1, wait=LONG)) as poll:
         await here.submit(BRAVO)
         assert [claim.lane for claim in (await soon(poll)).claims] == [BRAVO]
+    await cloud.aclose()
+
+
+async def test_word_of_a_dead_job_is_in_the_lanes_dead_letter_queue(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    """Alarms look at that queue; the job itself is redriven from the tables."""
+    cloud = Cloud(settings)
+    here = process()
+    delivery = await here.start()
+    for _ in range(here.limits.deliveries_max):
+        await here.broker.settle(delivery, Retry("the agent is broken"), more=False)
+        here.clock.advance(here.limits.retry_most_seconds + 1)
+        following = await here.broker.next_job(delivery.claim, wait=0)
+        delivery = following or delivery
+    assert (await here.ledger.job(delivery.job.id)).state is JobState.DEAD
+    (word,) = await received(cloud, settings, settings.dead_of(AMELIA), wait=SOON)
+    told = json.loads(word)
+    assert (told["type"], told["job"], told["note"]) == ("DEAD_JOB", delivery.job.id, "the agent is broken")
+    await here.control.redrive(delivery.job.id)
+    assert (await here.ledger.job(delivery.job.id)).state is JobState.QUEUED
     await cloud.aclose()

@@ -14,6 +14,7 @@ from webordinary.backends.wakeups import lane_topic, worker_topic
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import WebordinaryError
 from webordinary.core.lane import Lane
+from webordinary.core.views import Happening
 from webordinary.ports.clock import Clock
 
 log = logging.getLogger("webordinary.store")
@@ -33,6 +34,7 @@ class Hints:
             before = model.lanes_read.get(lane, {})
             try:
                 await self._tell_others(lane, before, after, topics)
+                await self._show_the_dead(lane, model)
             except WebordinaryError as error:
                 log.warning("%s: nobody could be told at once, the next sweep does: %s", lane, error)
         self._wakeups.send(topics)
@@ -47,6 +49,12 @@ class Hints:
             return
         if lane_topic(lane) in topics or worker_topic(WorkerId(owner)) in topics:
             await self._queues.send_wake(lane, str(after["version"]))
+
+    async def _show_the_dead(self, lane: Lane, model: Model) -> None:
+        """Leave word in the lane's dead-letter queue, where alarms look; the job stays in the tables."""
+        for event in model.events:
+            if event.lane == lane and event.what is Happening.DEAD and event.job is not None:
+                await self._queues.send_dead_job(lane, event.job, event.note)
 
 
 def _newly_wanted(before: Item, after: Item) -> bool:

@@ -10,10 +10,11 @@ from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.errors import NoQueue
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.values import Item
+from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.ports.clock import Clock
 
-CLAIM_REQUEST, WAKE, JOB = "CLAIM_REQUEST", "WAKE", "JOB"  # kinds of messages
+CLAIM_REQUEST, WAKE, JOB, DEAD_JOB = "CLAIM_REQUEST", "WAKE", "JOB", "DEAD_JOB"  # kinds of messages
 
 VISIBILITY_SECONDS = 30  # of a message in hand: it is taken in within that, or somebody else gets it
 INPUT_DELIVERIES = 10  # after that a message that nobody could take in goes to the dead letters
@@ -61,6 +62,11 @@ class Queues:
             await self._send_text(
                 self._settings.dead_of(lane), text, MessageGroupId=lane.key, MessageDeduplicationId=key
             )
+
+    async def send_dead_job(self, lane: Lane, job: JobId, note: str) -> None:
+        """Leave word of a job whose attempts ran out; it is redriven from the tables."""
+        body = {"type": DEAD_JOB, "project": lane.project, "user": lane.user, "job": job, "note": note}
+        await self.send_to_the_dead(lane, json.dumps(body))
 
     async def _send_in_order(self, name: str, body: Item, lane: Lane, key: str) -> None:
         await self._send(name, body, MessageGroupId=lane.key, MessageDeduplicationId=key)
