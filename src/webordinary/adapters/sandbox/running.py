@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from webordinary.adapters.sandbox.allowance import (
@@ -16,6 +17,7 @@ from webordinary.adapters.sandbox.allowance import (
     OverBudget,
     Ran,
 )
+from webordinary.adapters.sandbox.process_limit import ProcessLimit
 from webordinary.adapters.sandbox.sandbox import Wrapped
 from webordinary.adapters.sandbox.watchdog import Watchdog, kill_leader
 
@@ -41,7 +43,21 @@ async def run_confined(
 
     Start it from the main thread: the kernel ties a sandbox to the life of the thread that started it.
     """
-    voice = _Voice(allowance.output_bytes, on_line)
+    with ProcessLimit(allowance.processes) as limit:
+        held = replace(wrapped, command=tuple(limit.holding(wrapped.command)))
+        return await _run(
+            held, allowance, stdin, _Voice(allowance.output_bytes, on_line), stop, grace_seconds
+        )
+
+
+async def _run(
+    wrapped: Wrapped,
+    allowance: Allowance,
+    stdin: bytes,
+    voice: _Voice,
+    stop: asyncio.Event | None,
+    grace_seconds: float,
+) -> Ran:
     transport = await _start(wrapped, voice)
     feeding = transport.get_pipe_transport(0)
     if isinstance(feeding, asyncio.WriteTransport):
