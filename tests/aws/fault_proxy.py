@@ -17,6 +17,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 DELAY_MOST_SECONDS = 0.3
+PAUSE_SECONDS = 0.01  # so that a piece is read before the next one comes
 RESET = struct.pack("ii", 1, 0)  # closing sends a reset instead of a polite end
 THROTTLED = {
     "DynamoDB_20120810": "ProvisionedThroughputExceededException",
@@ -47,6 +48,7 @@ class FaultProxy:
     seed: int = 0
     rate: float = 0.0  # the share of calls that meet a fault; may be changed at any time
     kinds: tuple[Fault, ...] = tuple(Fault)
+    piece_bytes: int = 0  # answers arrive in pieces of this size, with a pause after each; 0: in one
     endpoint: str = ""
     calls: Counter[str] = field(default_factory=Counter)
     faults: Counter[Fault] = field(default_factory=Counter)
@@ -89,13 +91,19 @@ class FaultProxy:
                 if answer is None:
                     _reset(writer)
                     return
-                writer.write(answer)
-                await writer.drain()
+                for piece in self._pieces(answer):
+                    writer.write(piece)
+                    await writer.drain()
+                    await asyncio.sleep(PAUSE_SECONDS if self.piece_bytes else 0)
         except (OSError, asyncio.IncompleteReadError):
             pass  # the client or the cloud went away, which is what this line is about
         finally:
             self._serving.discard(task)
             writer.close()
+
+    def _pieces(self, answer: bytes) -> list[bytes]:
+        size = self.piece_bytes or len(answer)
+        return [answer[begin : begin + size] for begin in range(0, len(answer), size)]
 
     async def _answer(self, head: bytes, body: bytes) -> bytes | None:
         """Pass a call on, or not; None means that its connection breaks."""

@@ -5,8 +5,10 @@ from functools import partial
 
 import pytest
 
+from tests.aws.fault_proxy import FaultProxy
 from tests.cloud.conftest import ADDRESS, Account
 from webordinary.adapters.s3.blobs import S3Blobs
+from webordinary.adapters.s3.client import content_of, s3_client
 from webordinary.adapters.ses_mailer import SesMailer
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.ports.mailer import Rejected, Sent, TryLater
@@ -23,6 +25,19 @@ async def test_bytes_come_back_as_they_were(blobs: S3Blobs, content: bytes) -> N
     key = await blobs.put(content)
     assert await blobs.get(key) == content
     assert await blobs.put(content) == key
+
+
+@pytest.mark.parametrize("most", [None, 1_000_000, 99_999])
+async def test_an_object_on_a_slow_line_is_read_to_its_end(account: Account, most: int | None) -> None:
+    """What has arrived at the first look is not the whole of it: a mail was cut off by that."""
+    content = bytes(range(256)) * 1024
+    await account.call("s3", "put_object", Bucket="raw-mail", Key="long", Body=content)
+    async with (
+        FaultProxy(account.endpoint, piece_bytes=16_384).listening() as slow,
+        s3_client(region="us-east-1", endpoint=slow.endpoint, attempts=1) as client,
+    ):
+        answer = await client.get_object(Bucket="raw-mail", Key="long")
+        assert await content_of(answer, most) == content[:most]
 
 
 @pytest.mark.parametrize("key", ["0" * 64, "../x", "", "A" * 64])

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from webordinary.adapters.mail_checks.receipt import SERVER, Receipt, ReceiptChecks
-from webordinary.adapters.s3.client import translated
+from webordinary.adapters.s3.client import content_of, translated
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.core.mail import Envelope, MailRecord
 from webordinary.intake.authenticate import Trust
@@ -60,8 +60,7 @@ async def take_in(event: Mapping[str, object], settings: Settings, backend: Back
             try:
                 with translated(f"reading the mail {mail.key} of {bucket}"):
                     answer = await store.get_object(Bucket=bucket, Key=f"{begins}{mail.key}")
-                    async with answer["Body"] as body:
-                        raw = bytes(await body.read(MAIL_BYTES_MAX))
+                    raw = await content_of(answer, MAIL_BYTES_MAX)
                 records.append(await reception.receive(raw, mail.envelope))
             except WebordinaryError as error:
                 failed = failed or error

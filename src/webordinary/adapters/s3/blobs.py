@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 
-from webordinary.adapters.s3.client import Conflict, S3Client, translated
+from webordinary.adapters.s3.client import Conflict, S3Client, content_of, translated
 from webordinary.core.errors import BackendUnavailable, NotFound
 
 PREFIX = "blobs/"
@@ -42,8 +42,7 @@ class S3Blobs:
             raise NotFound(f"{key!r} is no name of a blob")
         with translated(f"reading the blob {key} of {self._bucket}"):
             answer = await self._client.get_object(Bucket=self._bucket, Key=f"{PREFIX}{key}")
-            async with answer["Body"] as body:
-                content = bytes(await body.read())
+            content = await content_of(answer)
         if hashlib.sha256(content).hexdigest() != key:
             raise BackendUnavailable(
                 f"the blob {key} of {self._bucket} is damaged: its content is not what was written"

@@ -79,6 +79,20 @@ async def s3_client(
         yield cast("S3Client", client)
 
 
+async def content_of(answer: Mapping[str, Any], most_bytes: int | None = None) -> bytes:
+    """Read an object to its end, or to this many bytes.
+
+    One `read` with a number gives what has arrived by then, so a long object on a slow line would be cut off.
+    """
+    async with answer["Body"] as body:
+        if most_bytes is None:
+            return bytes(await body.read())
+        content = bytearray()
+        while len(content) < most_bytes and (more := await body.read(most_bytes - len(content))):
+            content += more
+        return bytes(content)
+
+
 @contextlib.contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Turn what the store says into our own errors."""

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from webordinary.adapters.s3.client import Conflict, S3Client, translated
+from webordinary.adapters.s3.client import Conflict, S3Client, content_of, translated
 from webordinary.core.claim import Claim
 from webordinary.core.errors import BackendUnavailable, ClaimLost, NotFound, StoreBusy
 from webordinary.core.release import Release, ReleasedFile
@@ -110,8 +110,7 @@ class PointerStore:
         try:
             with translated(f"reading the pointer of {self.bucket}"):
                 answer = await self._client.get_object(Bucket=self.bucket, Key=POINTER_KEY)
-                async with answer["Body"] as body:
-                    content = await body.read()
+                content = await content_of(answer)
         except NotFound:
             return Pointer(), ""
         try:
