@@ -61,6 +61,7 @@ DRIVING = {  # where an extra may be imported, and which
     "src/webordinary/adapters/": EXTRAS,
     "src/webordinary/dashboard/": WEB_EXTRA,
     "src/webordinary/backends/aws/": AWS_EXTRA,
+    "src/webordinary/cli/screen.py": {"rich"},
 }
 
 

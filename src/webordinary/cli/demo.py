@@ -15,6 +15,7 @@ from webordinary.cli.arguments import add_json
 from webordinary.cli.desk import Desk, opened
 from webordinary.cli.exits import Exit
 from webordinary.cli.scenes import SCENES, Check, Scene
+from webordinary.cli.screen import Screen, screen
 from webordinary.cli.stage import Moment, NotUp, Stage, Watcher
 from webordinary.cli.words import BOLD, FAINT, GREEN, RED, one_line, painted, print_json
 from webordinary.core.errors import BadInput
@@ -45,25 +46,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 class Play:
     """What was seen so far."""
 
-    quiet: bool
+    screen: Screen
     timeline: list[Moment] = field(default_factory=list)
     verdicts: list[tuple[Scene, list[Check]]] = field(default_factory=list)
 
     def tell(self, moment: Moment) -> None:
         """Add a line to the timeline."""
         self.timeline.append(moment)
-        if not self.quiet:
-            at, where = painted(f"{moment.at:7.2f} s", FAINT), f"{moment.where:<12}"
-            print(f"  {at}  {where}  {one_line(moment.what, 90)}", flush=True)
+        at, where = painted(f"{moment.at:7.2f} s", FAINT), f"{moment.where:<12}"
+        self.screen.line(f"  {at}  {where}  {one_line(moment.what, 90)}")
 
     def judge(self, scene: Scene, checks: list[Check]) -> None:
         """Give the verdict on a scene."""
         self.verdicts.append((scene, checks))
-        if self.quiet:
-            return
         for check in checks:
-            print(f"  {_mark(seen=check.seen)} {check.text}")
-        print()
+            self.screen.line(f"  {_mark(seen=check.seen)} {check.text}")
+        self.screen.line()
 
     @property
     def all_seen(self) -> bool:
@@ -74,8 +72,10 @@ class Play:
 def run(args: argparse.Namespace) -> int:
     """Play."""
     with _home(args.home) as home, opened(Settings(home), create=True) as desk:
-        play, began = Play(quiet=args.json), desk.clock.monotonic()
-        asyncio.run(_play(play, desk))
+        began = desk.clock.monotonic()
+        with screen(quiet=args.json) as shown:
+            play = Play(shown)
+            asyncio.run(_play(play, desk))
         _conclude(play, home, as_json=args.json, seconds=desk.clock.monotonic() - began)
     return Exit.OK if play.all_seen else Exit.NO
 
@@ -97,7 +97,7 @@ def _home(named: str | None) -> Iterator[Path]:
 
 
 async def _play(play: Play, desk: Desk) -> None:
-    watcher = Watcher(desk, play.tell)
+    watcher = Watcher(desk, play.tell, play.screen.lanes)
     stage = Stage(desk, watcher)
     await onboard_samples(desk.settings, desk.backend, desk.clock)
     try:
@@ -111,25 +111,21 @@ async def _play(play: Play, desk: Desk) -> None:
 
 async def _first_release(play: Play, stage: Stage) -> None:
     """Both sample sites are shown for the first time, by jobs like any other."""
-    if not play.quiet:
-        print(painted("Two sample sites: amelia (scott@example.com) and bakery (john@example.com)", BOLD))
-    async with stage.pool("worker 0"):
+    head = "Two sample sites: amelia (scott@example.com) and bakery (john@example.com)"
+    play.screen.line(painted(head, BOLD))
+    async with stage.watcher.watching(), stage.pool("worker 0"):
         for job in await stage.desk.backend.ledger.jobs(limit=10):
             await stage.ended(job.id, FIRST_RELEASE_SECONDS)
-    if not play.quiet:
-        print()
+    play.screen.line()
 
 
 async def _scene(play: Play, stage: Stage, number: int, scene: Scene) -> None:
-    if not play.quiet:
-        print(painted(f"{number}. {scene.title}", BOLD), flush=True)
-    watching = asyncio.create_task(stage.watcher.watch())
+    play.screen.line(painted(f"{number}. {scene.title}", BOLD))
     try:
-        checks = await scene.play(stage)
+        async with stage.watcher.watching():
+            checks = await scene.play(stage)
     except NotUp as error:
         checks = [Check(seen=False, text=str(error))]
-    finally:
-        watching.cancel()
     play.judge(scene, checks)
 
 

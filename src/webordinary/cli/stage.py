@@ -21,7 +21,7 @@ from webordinary.core.claim import WorkerId
 from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind
-from webordinary.core.views import Happening, JobView, LaneEvent
+from webordinary.core.views import Happening, JobView, LaneEvent, LaneView
 from webordinary.identify.mail_id import mail_id
 from webordinary.wiring.first_start import SAMPLES
 from webordinary.wiring.folders import outbox_folder, sites_folder
@@ -34,6 +34,7 @@ STOP_SECONDS = 10.0
 EVENTS_MAX = 200
 POOL = "pool"
 WORKER = ("worker", "--until-stdin-closes", "--slots", "1", "--handler", "site")
+Show = Callable[[Sequence[LaneView], float, Callable[[WorkerId | None], str]], None]
 GATEWAY = ("gateway", "--until-stdin-closes", "--trust-loopback", "--smtp-port")
 
 
@@ -54,9 +55,9 @@ class NotUp(Exception):
 class Watcher:
     """Reads the store again and again and tells what changed, with the store's own times."""
 
-    def __init__(self, desk: Desk, tell: Callable[[Moment], None]) -> None:
+    def __init__(self, desk: Desk, tell: Callable[[Moment], None], show: Show) -> None:
         """Watch from now on."""
-        self._desk, self._tell = desk, tell
+        self._desk, self._tell, self._show = desk, tell, show
         self._seen: set[tuple[object, ...]] = set()
         self._names: dict[WorkerId, str] = {}
         self.began = desk.clock.now()
@@ -74,8 +75,16 @@ class Watcher:
         """Put a line of our own into the timeline."""
         self._tell(Moment(self._desk.clock.now() - self.began, where, what))
 
-    async def watch(self) -> None:
-        """Look until cancelled."""
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look again and again for the length of a scene."""
+        looking = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            looking.cancel()
+
+    async def _watch(self) -> None:
         while True:
             await self.look()
             await self._desk.clock.sleep(LOOK_SECONDS)
@@ -84,6 +93,7 @@ class Watcher:
         """Tell what is new since the last look, in order."""
         ledger, now = self._desk.backend.ledger, self._desk.clock.now()
         lanes = await ledger.lanes(limit=10)
+        self._show(lanes, now, self.name)
         running = [(lane.lane, lane.worker) for lane in lanes if lane.running and lane.owned_at(now)]
         self.running_together.add(frozenset((lane, worker) for lane, worker in running if worker))
         found = [_of_job(job, self) for job in await ledger.jobs(limit=50)]
