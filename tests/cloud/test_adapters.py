@@ -9,10 +9,11 @@ from tests.aws.fault_proxy import FaultProxy
 from tests.cloud.conftest import ADDRESS, Account
 from webordinary.adapters.s3.blobs import S3Blobs
 from webordinary.adapters.s3.client import content_of, s3_client
+from webordinary.adapters.s3.letters import S3Letters
 from webordinary.adapters.ses_mailer import SesMailer
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.ports.mailer import Rejected, Sent, TryLater
-from webordinary.wiring.cloud import buckets, cloud_blobs, cloud_mailer
+from webordinary.wiring.cloud import buckets, cloud_blobs, cloud_letters, cloud_mailer
 
 
 @pytest.fixture
@@ -57,6 +58,16 @@ async def test_a_missing_bucket_is_trouble_that_passes(account: Account) -> None
     """The mail that was to be kept is not acknowledged, and comes again."""
     with pytest.raises(BackendUnavailable, match="NoSuchBucket"):
         await S3Blobs(buckets(account.settings), "there-is-none").put(b"x")
+
+
+async def test_a_copy_of_a_letter_is_read_where_it_was_kept(account: Account) -> None:
+    letters = cloud_letters(account.settings)
+    assert await letters.copy("j1.done") is None
+    for _ in range(2):
+        assert await letters.send(b"a letter", recipient="a@example.com", key="j1.done") == Sent()
+    assert await letters.copy("j1.done") == b"a letter"
+    nowhere = S3Letters(buckets(account.settings), "there-is-none")
+    assert isinstance(await nowhere.send(b"a letter", recipient="a@example.com", key="k"), TryLater)
 
 
 def letter(to: str) -> bytes:

@@ -165,3 +165,27 @@ async def looked_at(address: str, token: str, about: dict[str, str]) -> None:
         for path, body in deeds:
             answer = await browser.post(path, json=body, headers=bearer)
             assert answer.status_code < 300, (path, answer.status_code, answer.text[:300])
+        await tried(browser, token)
+
+
+async def tried(browser: httpx.AsyncClient, token: str) -> None:
+    """The try-it box: a mail in by the cloud's way, and its letter as it went out."""
+    browser.headers["Origin"] = str(browser.base_url).rstrip("/")
+    await browser.post("/door/in", data={"token": token})
+    secret = re.search(r'name="csrf" value="([^"]+)"', (await browser.get("/")).text)
+    assert secret
+    mail = {"subject": "My site", "text": "Change the title of the homepage to Tulips"}
+    sent = await browser.post("/try", data={"csrf": secret[1], "sender": f"dahlia/scott {SCOTT}", **mail})
+    assert sent.status_code == 200, sent.text[:300]
+    job = re.search(r"/jobs/([0-9a-z]{16})", sent.text)
+    assert job, sent.text
+
+    async def is_answered() -> bool:
+        return f"/mail/sent/done/{job[1]}" in (await browser.get(f"/jobs/{job[1]}")).text
+
+    await eventually(is_answered)
+    await eventually(lambda: has_words(browser, f"/mail/sent/done/{job[1]}", "Tulips"))
+
+
+async def has_words(browser: httpx.AsyncClient, path: str, words: str) -> bool:
+    return words in (await browser.get(path)).text

@@ -1,5 +1,8 @@
 """The commands around sites: doctor, send, undo, redo and publish."""
 
+import asyncio
+import subprocess
+
 import pytest
 
 from tests.integration.cli_support import Home, home
@@ -32,6 +35,43 @@ def test_a_mail_can_not_be_sent_where_nothing_runs(home: Home) -> None:
     assert said.returncode == 4
     assert "nothing runs on" in said.stderr
     assert "webordinary" in said.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("hello", "--from", "not an address"),
+        ("hello", "--from", "nobody"),
+        ("hello", "--subject", "a\nBcc: everybody@example.com"),
+        (" ",),
+        ("hello", "--attach", "there-is-none.jpg"),
+    ],
+)
+def test_what_is_no_mail_is_not_sent(home: Home, words: tuple[str, ...]) -> None:
+    home.said("onboard", "amelia", "--user", "scott", "--sender", "scott@example.com")
+    said = home.run("send", *words)
+    assert (said.returncode, said.stdout, said.stderr.count("\n")) == (2, "", 1)
+
+
+async def test_a_mail_that_may_be_taken_later_is_told_apart_from_one_that_is_refused(home: Home) -> None:
+    """A script that sends tries the one again, and not the other."""
+    home.said("onboard", "amelia", "--user", "scott", "--sender", "scott@example.com")
+
+    async def sent_to(answer: bytes) -> subprocess.CompletedProcess[str]:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"220 here\r\n")
+            while line := await reader.readline():
+                writer.write(answer if line.upper().startswith(b"MAIL") else b"250 yes\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        async with server:
+            port = str(server.sockets[0].getsockname()[1])
+            return await asyncio.to_thread(home.run, "send", "hello", "--smtp-port", port)
+
+    later, never = await sent_to(b"451 not now\r\n"), await sent_to(b"550 no\r\n")
+    assert (later.returncode, "Send it again later" in later.stderr) == (3, True)
+    assert (never.returncode, "the mail was refused" in never.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

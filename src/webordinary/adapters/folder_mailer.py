@@ -22,7 +22,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
 class FolderMailer:
-    """See `Mailer`. The embedded default: nothing leaves the machine; any mail program opens the files."""
+    """See `Letters`. The embedded default: nothing leaves the machine; any mail program opens the files."""
 
     def __init__(self, folder: Path) -> None:
         """Put letters into this folder; it is made when the first one comes."""
@@ -37,6 +37,13 @@ class FolderMailer:
         except OSError as error:
             return TryLater(f"the folder {self._folder} can't be written to: {error.strerror or error}")
         return Sent()
+
+    async def copy(self, key: str) -> bytes | None:
+        """See `Letters.copy`."""
+        try:
+            return await asyncio.to_thread((self._folder / file_name(key)).read_bytes)
+        except FileNotFoundError:
+            return None
 
     def _put(self, message: bytes, name: str) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

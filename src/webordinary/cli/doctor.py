@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -31,8 +32,8 @@ EXTRAS = {
     "site": ("justhtml",),
     "web": ("jinja2", "starlette", "uvicorn"),
 }
+AWS_EXTRA = {"aws": ("aiobotocore",)}
 PORTS = (
-    ("mail", "--smtp-port", 2525),
     ("the dashboard", "--http-port", 8025),
     ("the sites", "--site-port", 8080),
 )
@@ -68,11 +69,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check."""
-    findings = [_python(), _git(), *_extras()]
+    findings = [_python(), _git()]
     settings = _settings(args, findings)
+    findings += _extras(EXTRAS | AWS_EXTRA if settings and settings.in_cloud else EXTRAS)
     if settings is not None:
-        findings += [check(settings) for check in (_home, _store, _agent, _sandbox, _pictures)]
-        findings += _ports(settings)
+        findings += [check(settings) for check in (_home, _agent, _sandbox, _pictures)]
+        findings += _cloud(settings) if settings.in_cloud else [_store(settings), *_ports(settings)]
     if args.json:
         print_json(findings)
     else:
@@ -106,9 +108,9 @@ def _git() -> Finding:
     return Finding("git", Mark.GOOD, version)
 
 
-def _extras() -> list[Finding]:
+def _extras(extras: Mapping[str, tuple[str, ...]]) -> list[Finding]:
     found = []
-    for extra, modules in EXTRAS.items():
+    for extra, modules in extras.items():
         absent = [module for module in modules if importlib.util.find_spec(module) is None]
         missing = f"pip install 'webordinary[{extra}]' ({', '.join(absent)} not found)"
         found.append(
@@ -135,8 +137,9 @@ def _store(settings: Settings) -> Finding:
 
 
 def _open(settings: Settings) -> str:
-    with opened(settings, create=False):
-        return "opens, and its schema is known"
+    with opened(settings, create=False) as desk:
+        counts = asyncio.run(desk.backend.ledger.counts())
+        return f"opens, and its schema is known; {sum(counts.values())} jobs"
 
 
 def _agent(settings: Settings) -> Finding:
@@ -168,11 +171,28 @@ def _pictures(settings: Settings) -> Finding:
 def _ports(settings: Settings) -> list[Finding]:
     if running(settings.home) is not None:
         return [Finding("ports", Mark.GOOD, "it is up already")]
-    return [_tried("ports", partial(_free, *one)) for one in PORTS]
+    wanted = (("mail", "--smtp-port", settings.mail.smtp_port), *PORTS)
+    return [_tried("ports", partial(_free, *one)) for one in wanted]
 
 
 def _free(what: str, flag: str, port: int) -> str:
     return f"{free_port(port, what, flag)} is free for {what}"
+
+
+def _cloud(settings: Settings) -> list[Finding]:
+    """What a pool needs there. Mail comes in and sites are served without a process of ours."""
+    if importlib.util.find_spec("aiobotocore") is None:
+        return []  # the finding about the extra says it
+    from webordinary.wiring.cloud_checks import look_at_all
+
+    try:
+        looks = asyncio.run(look_at_all(settings))
+    except WebordinaryError as error:
+        return [Finding("cloud", Mark.BAD, str(error))]
+    return [
+        Finding(one.what, Mark.GOOD if one.good else Mark.BAD if one.needed else Mark.MISSING, one.text)
+        for one in looks
+    ]
 
 
 def _tried(what: str, check: Callable[[], str]) -> Finding:

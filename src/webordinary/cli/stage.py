@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 
 from webordinary.adapters.children import how_it_ended, send, start_child
-from webordinary.adapters.folder_mailer import file_name
 from webordinary.adapters.smtp_client import hand_in
 from webordinary.cli.desk import Desk
 from webordinary.cli.invocation import own_command
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.mail import LetterKind
+from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.views import Happening, JobView, LaneEvent, LaneView
 from webordinary.identify.mail_id import mail_id
 from webordinary.wiring.first_start import SAMPLES
-from webordinary.wiring.folders import outbox_folder, sites_folder
+from webordinary.wiring.folders import sites_folder
 from webordinary.wiring.running import LOOPBACK, answers, free_port
 from webordinary.wiring.settings import PREFIX
+from webordinary.wiring.stores import open_letters
 
 LOOK_SECONDS = 0.03
 START_SECONDS = 15.0
@@ -133,6 +133,7 @@ class Stage:
         self.desk, self.watcher = desk, watcher
         self._pool: dict[str, Process] = {}
         self._port = 0
+        self._letters = open_letters(desk.settings)
 
     @contextlib.asynccontextmanager
     async def pool(self, *names: str) -> AsyncIterator[None]:
@@ -227,14 +228,10 @@ class Stage:
         clock = self.desk.clock
         deadline = clock.monotonic() + within
         while clock.monotonic() < deadline:
-            if file_name(f"{job}.{kind}") in self._letters():
+            if await self._letters.copy(Letter(job, kind).key) is not None:
                 return True
             await clock.sleep(LOOK_SECONDS)
         return False
-
-    def _letters(self) -> set[str]:
-        folder = outbox_folder(self.desk.settings.home)
-        return {path.name for path in folder.glob("*.eml")}
 
     def page(self, lane: Lane) -> str:
         """The front page as it is previewed now: the published bytes."""

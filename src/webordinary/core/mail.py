@@ -173,6 +173,11 @@ class Letter:
     )
     session: SessionId | None = None  # its conversation; None: that of its mail
 
+    @property
+    def key(self) -> str:
+        """What no other letter has."""
+        return f"{self.about}.{self.kind}"
+
     def __post_init__(self) -> None:
         """Owe a letter whatever is in its name."""
         object.__setattr__(self, "about", storable(self.about))

@@ -31,3 +31,11 @@ class Mailer(Protocol):
     async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
         """Hand the message over. `key` is unique per letter: a second send with the same key is one mail."""
         ...
+
+
+class Letters(Mailer, Protocol):
+    """Letters that stay where we can read them: what went out, for whoever looks."""
+
+    async def copy(self, key: str) -> bytes | None:
+        """Read what was sent under this key; None if nothing is here."""
+        ...

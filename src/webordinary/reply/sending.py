@@ -189,7 +189,7 @@ class Sender:
         try:
             async with asyncio.timeout(self._limits.send_seconds):
                 answer = await self._office.mailer.send(
-                    composed.content, recipient=composed.recipient, key=f"{letter.about}.{letter.kind}"
+                    composed.content, recipient=composed.recipient, key=letter.key
                 )
         except TimeoutError:
             answer = TryLater(f"handing it over took more than {self._limits.send_seconds:g} s")

@@ -12,6 +12,7 @@ from typing import Any
 
 from webordinary.adapters.s3.blobs import S3Blobs
 from webordinary.adapters.s3.client import LaterS3Client
+from webordinary.adapters.s3.letters import S3Letters
 from webordinary.adapters.s3.publisher import S3Publisher
 from webordinary.adapters.ses_mailer import ONE_ATTEMPT, SesMailer
 from webordinary.adapters.workflow import Route, StateMachine
@@ -80,6 +81,11 @@ def buckets(settings: Settings) -> LaterS3Client:
 def cloud_mailer(settings: Settings) -> SesMailer:
     """Send through the mail service, as the one address that people write to."""
     return SesMailer(_client_of(aws_settings(settings), "sesv2", ONE_ATTEMPT), settings.mail.address)
+
+
+def cloud_letters(settings: Settings) -> S3Letters:
+    """Open the copies of what was sent."""
+    return S3Letters(buckets(settings), settings.cloud.bucket("blobs_bucket"))
 
 
 def cloud_workflow(settings: Settings) -> StateMachine | None:

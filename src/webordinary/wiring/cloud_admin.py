@@ -222,20 +222,7 @@ async def execution_of(settings: Settings, mail: str) -> dict[str, Any] | None:
     return {name: told.get(name) for name in ("status", "error", "cause", "output")}
 
 
-# --- a mail of our own ------------------------------------------------------------------------------
-
-
-async def drop_mail(settings: Settings, key: str, raw: bytes) -> None:
-    """Put a mail where the mail service would."""
-    wanted = settings.cloud
-    async with line(settings) as cloud:
-        await cloud.call(
-            "s3",
-            "put_object",
-            Bucket=wanted.bucket("mail_bucket"),
-            Key=f"{wanted.mail_prefix}{key}",
-            Body=raw,
-        )
+# --- a function of ours ---------------------------------------------------------------------------
 
 
 async def invoke(settings: Settings, function: str, event: object) -> object:

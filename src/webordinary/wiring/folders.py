@@ -27,7 +27,7 @@ def blobs_folder(home: Path) -> Path:
 
 
 def outbox_folder(home: Path) -> Path:
-    """Replies, where no relay is set."""
+    """Replies: where they go when no relay is set, else copies of them."""
     return home / "outbox"
 
 

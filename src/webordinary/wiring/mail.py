@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webordinary.adapters.bounded import Bounded, BoundedReader
-from webordinary.adapters.folder_mailer import FolderMailer
 from webordinary.adapters.images import PillowImages
 from webordinary.adapters.imap_mailbox import ImapAccount
+from webordinary.adapters.keeping_mailer import KeepingMailer
 from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OriginChecks
 from webordinary.adapters.mail_checks.live_resolver import LiveResolver
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
@@ -29,7 +29,7 @@ from webordinary.reply.sending import Office, Sender
 from webordinary.wiring.folders import outbox_folder
 from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url, token_key
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.stores import open_blobs, open_workflow
+from webordinary.wiring.stores import open_blobs, open_letters, open_workflow
 
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
@@ -126,13 +126,13 @@ def _signing_key(settings: Settings) -> bytes:
 
 
 def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
+    letters = open_letters(settings)
     if not mail.relay and settings.in_cloud:
         from webordinary.wiring.cloud import cloud_mailer  # noqa: PLC0415 - its extra is needed only there
 
-        return cloud_mailer(settings), "the cloud's mail service"
+        return KeepingMailer(cloud_mailer(settings), letters), "the cloud's mail service"
     if not mail.relay:
-        folder = outbox_folder(settings.home)
-        return FolderMailer(folder), str(folder)
+        return letters, str(outbox_folder(settings.home))
     url = parsed_url("relay", mail.relay, ("smtp", "smtps"))
     user, password = credentials(url)
     host = url.hostname or ""
@@ -146,7 +146,7 @@ def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
         username=user,
         password=password,
     )
-    return SmtpRelay(relay), f"{relay.host}:{relay.port}"
+    return KeepingMailer(SmtpRelay(relay), letters), f"{relay.host}:{relay.port}"
 
 
 def _imap(mail: MailSettings) -> ImapAccount | None:

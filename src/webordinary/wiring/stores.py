@@ -6,6 +6,7 @@ What the cloud needs is loaded only there.
 from __future__ import annotations
 
 from webordinary.adapters.folder_blobs import FolderBlobs
+from webordinary.adapters.folder_mailer import FolderMailer
 from webordinary.adapters.folder_publisher import FolderPublisher
 from webordinary.adapters.git.repositories import GitRepositories
 from webordinary.adapters.system_clock import SystemClock
@@ -14,10 +15,11 @@ from webordinary.core.release import Place
 from webordinary.ports.backend import Backend
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
+from webordinary.ports.mailer import Letters
 from webordinary.ports.publisher import Publisher
 from webordinary.ports.workflow import Workflow
 from webordinary.ports.workspaces import Repositories
-from webordinary.wiring.folders import blobs_folder, repositories_folder, sites_folder
+from webordinary.wiring.folders import blobs_folder, outbox_folder, repositories_folder, sites_folder
 from webordinary.wiring.settings import Settings
 
 
@@ -38,6 +40,15 @@ def open_blobs(settings: Settings) -> Blobs:
 
         return cloud_blobs(settings)
     return FolderBlobs(blobs_folder(settings.home))
+
+
+def open_letters(settings: Settings) -> Letters:
+    """Where a copy of every reply is."""
+    if settings.in_cloud:
+        from webordinary.wiring.cloud import cloud_letters  # noqa: PLC0415 - see the module
+
+        return cloud_letters(settings)
+    return FolderMailer(outbox_folder(settings.home))
 
 
 def open_publisher(settings: Settings) -> Publisher:

@@ -20,7 +20,7 @@ async def make_bucket(
     site: bool = False,
 ) -> bool:
     """Make a bucket unless we have it; with `site` it is served as one. Says whether it is new."""
-    if await _is_there(client, bucket):
+    if await is_there(client, bucket):
         return False
     where = {} if region == _HOME_REGION else {"CreateBucketConfiguration": {"LocationConstraint": region}}
     with translated(f"making the bucket {bucket}"):
@@ -35,7 +35,7 @@ async def make_bucket(
     return True
 
 
-async def _is_there(client: Any, bucket: str) -> bool:  # noqa: ANN401 - the same
+async def is_there(client: Any, bucket: str) -> bool:  # noqa: ANN401 - the same
     with translated(f"looking for the bucket {bucket}"):
         try:
             await client.head_bucket(Bucket=bucket)
