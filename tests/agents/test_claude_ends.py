@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -150,8 +151,9 @@ async def test_a_killed_program_may_be_tried_again(anywhere: Place) -> None:
         await until_asleep(nap)
         program = os.fsencode(bundled_cli())
         for pid in our_processes():
-            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(program):
-                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # some come and go while we look
+                if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(program):
+                    os.kill(pid, signal.SIGKILL)
         result = await run.result()
     assert isinstance(result, Broke), result
     assert result.again

@@ -18,6 +18,8 @@ from tests.cloud.processes import Container
 from tests.cloud.working import eventually
 from webordinary import samples
 from webordinary.adapters.git.repositories import GitRepositories
+from webordinary.core.job import JobId, JobState
+from webordinary.ports.backend import Backend
 from webordinary.wiring.ingest import handler
 
 JOHN = "john@example.com"
@@ -181,7 +183,12 @@ async def test_commands_that_make_no_sense_in_the_cloud_say_so(operator: Contain
 
 
 async def test_a_worker_killed_at_work_leaves_its_job_to_another(
-    account: Account, operator: Container, environment: dict[str, str], repository: str, tmp_path: Path
+    account: Account,
+    backend: Backend,
+    operator: Container,
+    environment: dict[str, str],
+    repository: str,
+    tmp_path: Path,
 ) -> None:
     """Its lease runs out; the other worker does the job; the execution hears of it."""
     await account.call("sesv2", "create_email_identity", EmailIdentity="webordinary.example")
@@ -195,8 +202,7 @@ async def test_a_worker_killed_at_work_leaves_its_job_to_another(
         answer = await taken_in(account, "6 seconds of work")
 
         async def runs() -> bool:
-            shown = await asyncio.to_thread(operator.json, "job", answer["job"])
-            return bool(shown["job"]["state"] == "running")
+            return (await backend.ledger.job(JobId(answer["job"]))).state is JobState.RUNNING
 
         await eventually(runs)
         dying.kill()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli_support import alive, eventually
-from tests.sites.processes import none_alive, offspring
+from tests.sites.processes import none_alive, offspring, words_of
 from tests.sites.system import Sent, System, git, refs
 from webordinary.core.views import JobView
 
@@ -140,7 +140,7 @@ class Pool:
 
 def is_reader(pid: int) -> bool:
     """Whether it is the process in which a worker reads mails; that one stays."""
-    return b"bounded_child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return any(b"bounded_child" in word for word in words_of(pid))
 
 
 def new_repository(path: Path) -> Path:
