@@ -46,7 +46,7 @@ demo: setup ## play the three scenarios with real processes
 	@$(BIN)/webordinary demo
 
 test: check tools ## run everything: the checks, then all tests
-	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 
 tools: ## install Bubblewrap and Chromium where that is possible; else say what will be skipped
 	@sh tests/tools.sh

@@ -104,6 +104,17 @@ async def test_a_cancelled_run_leaves_no_process(anywhere: Place, after_seconds:
         assert processes_with(f"sleep\0{nap}") == []
 
 
+async def test_a_fork_bomb_of_the_program_is_ended_and_nothing_of_it_is_left(confined: Place) -> None:
+    """It does what a mail talked it into."""
+    bomb = f"bomb() {{ bomb | bomb & }}; bomb; sleep 62.{os.getpid()}"
+    with ModelServer(lambda _: Use("Bash", {"command": bomb})) as server:
+        result, _ = await carried_out(confined.agent(server), errand("Hi"), confined.room())
+    assert isinstance(result, Broke), result
+    assert "processes" in result.reason
+    assert our_processes() == []
+    assert processes_with(f"62.{os.getpid()}") == []
+
+
 @pytest.mark.parametrize(
     ("status", "again", "words"),
     [

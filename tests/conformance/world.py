@@ -24,8 +24,8 @@ CORAL = Lane("coral", "lee")
 
 W1, W2, W3 = WorkerId("w1"), WorkerId("w2"), WorkerId("w3")
 
-# With steps of 1/4 s, sums of times stay exact. Not in the past: an emulated cloud removes items whose time is over
-# by its own clock.
+# With steps of 1/4 s, sums of times stay exact. Not in the past: an emulated cloud removes items whose time
+# is over by its own clock.
 START = float(2**31)
 
 LIMITS = Limits(

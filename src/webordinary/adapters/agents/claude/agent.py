@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from webordinary.adapters.agents.claude.options import ClaudeOptions
 from webordinary.adapters.agents.claude.transcript import AGENT
 from webordinary.adapters.sandbox.allowance import Allowance
 from webordinary.adapters.sandbox.gateway import ModelGateway
+from webordinary.adapters.sandbox.process_limit import ProcessLimit
 from webordinary.adapters.sandbox.sandbox import Sandbox
 from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.work import EVENTS_MAX, AgentEvent, AgentResult, Broke, Errand, EventKind, Room, Stopped
@@ -86,12 +88,19 @@ class ClaudeRun:
     async def _run(self) -> AgentResult:
         self._tell(telling.event(EventKind.STARTED, f"Claude Code with {self._options.model}"))
         try:
-            with tempfile.TemporaryDirectory(prefix="webordinary-claude-") as name:
+            with contextlib.ExitStack() as stack:
+                name = stack.enter_context(tempfile.TemporaryDirectory(prefix="webordinary-claude-"))
                 folder = Path(name)
                 gateway = ModelGateway(self._options.base_url, self._options.key)
                 async with gateway.serve(folder) as socket:
                     launch = prepare(
-                        self._options, self._sandbox, self._allowance, self._room, folder, socket
+                        self._options,
+                        self._sandbox,
+                        self._allowance,
+                        self._room,
+                        folder,
+                        socket,
+                        stack.enter_context(ProcessLimit(self._allowance.processes)),
                     )
                     return await self._carry_out(launch)
         except (BadInput, NotFound) as error:

@@ -15,6 +15,7 @@ from webordinary.adapters.agents.claude.options import TOOLS, ClaudeOptions, bun
 from webordinary.adapters.agents.claude.telling import system_prompt
 from webordinary.adapters.agents.claude.transcript import TranscriptFile
 from webordinary.adapters.sandbox.allowance import Allowance
+from webordinary.adapters.sandbox.process_limit import ProcessLimit
 from webordinary.adapters.sandbox.sandbox import Sandbox, Seen
 from webordinary.core.errors import NotFound
 from webordinary.core.work import Room
@@ -83,7 +84,13 @@ class Launch:
 
 
 def prepare(
-    options: ClaudeOptions, sandbox: Sandbox, allowance: Allowance, room: Room, folder: Path, socket: Path
+    options: ClaudeOptions,
+    sandbox: Sandbox,
+    allowance: Allowance,
+    room: Room,
+    folder: Path,
+    socket: Path,
+    limit: ProcessLimit,
 ) -> Launch:
     """Write the script into a private folder. `socket` is the only way to the model."""
     setsid = shutil.which("setsid")
@@ -97,9 +104,8 @@ def prepare(
         socket=socket,
     )
     script, leader = folder / "claude", folder / "leader"
-    text = SCRIPT.format(
-        leader=shlex.quote(str(leader)), setsid=shlex.quote(setsid), command=shlex.join(wrapped.command)
-    )
+    command = shlex.join(limit.holding(wrapped.command))
+    text = SCRIPT.format(leader=shlex.quote(str(leader)), setsid=shlex.quote(setsid), command=command)
     script.write_text(text)
     script.chmod(0o700)
     project = project_key_for_directory(wrapped.seen.tree)
