@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -72,6 +73,13 @@ def test_up_says_what_runs_and_what_to_type(home: Home) -> None:
     assert "1 with 2 slots each, agent demo" in said
     assert "send --from scott@example.com" in said
     assert f"--home {home.folder}" in said
+    link = urlsplit(next(line.strip() for line in said.splitlines() if line.strip().startswith("mailto:")))
+    assert link.path == "edit@localhost"
+    assert parse_qs(link.query) == {
+        "subject": ["My site"],
+        "body": ["Change the homepage title to Spring Sale"],
+    }
+    assert "+" not in link.query  # mail programs show it as it is
 
 
 def test_up_tells_its_ports_and_status_does_too(home: Home) -> None:

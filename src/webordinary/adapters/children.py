@@ -48,10 +48,15 @@ class Supervisor:
         tell: Callable[[str], None],
         bury: Callable[[int], Awaitable[None]],
         environment: Mapping[str, str] | None = None,
+        refusal: int | None = None,
     ) -> None:
-        """Run these; `bury` is called with the process id of one that died without being told to."""
+        """Run these; `bury` is called with the process id of one that died without being told to.
+
+        One whose very first end has the exit code `refusal` will never run: all are told to leave.
+        """
         self._commands, self._clock, self._tell, self._bury = commands, clock, tell, bury
-        self._environment = environment
+        self._environment, self._refusal = environment, refusal
+        self.refused: str | None = None  # who will never run
         self._leaving = asyncio.Event()
         self.children: dict[str, Process] = {}
 
@@ -78,14 +83,18 @@ class Supervisor:
                 os.killpg(child.pid, signal.SIGKILL)
 
     async def _keep(self, name: str, command: Sequence[str]) -> None:
-        backoff = Backoff(self._clock)
+        backoff, starts = Backoff(self._clock), 0
         while not self._leaving.is_set():
-            began = self._clock.monotonic()
+            began, starts = self._clock.monotonic(), starts + 1
             code, pid = await self._run_once(name, command)
             if self._leaving.is_set() and code == 0:
                 return
             await self._bury(pid)
             if self._leaving.is_set():
+                return
+            if starts == 1 and code == self._refusal:
+                self.refused = name
+                self.drain()
                 return
             if self._clock.monotonic() - began > STEADY_SECONDS:
                 backoff.succeeded()

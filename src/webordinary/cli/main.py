@@ -106,10 +106,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as error:
+        ours = first_of_ours(error)
+        if ours is not None:
+            return _say(str(ours), exit_for(ours))
         if os.environ.get("WEBORDINARY_DEBUG"):
             raise
         where = "this is a mistake in webordinary itself, and WEBORDINARY_DEBUG=1 shows where it is"
         return _say(f"{type(error).__name__}: {error}; {where}", Exit.BUG)
+
+
+def first_of_ours(error: Exception) -> WebordinaryError | None:
+    """Find the error that speaks for a group of loops that ended together, if all had one of ours."""
+    if isinstance(error, ExceptionGroup) and error.split(WebordinaryError)[1] is None:
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+    return error if isinstance(error, WebordinaryError) else None
 
 
 def _say(sentence: str, code: Exit) -> int:

@@ -115,10 +115,12 @@ def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
     }
 
 
-def _ports(picture: Picture) -> dict[str, int]:
+def _ports(picture: Picture) -> dict[str, int | bool]:
     """Where `up` listens; nothing if it does not run here."""
     if picture.running is None:
         return {}
+    if picture.running.leaving:
+        return {"leaving": True}
     return {name: value for name, value in asdict(picture.running).items() if name.endswith("port")}
 
 
@@ -139,7 +141,7 @@ def in_words(picture: Picture, desk: Desk) -> str:
         f"{painted('store', BOLD)}    {picture.store}",
         *_addresses(picture),
         _pool(picture, desk),
-        f"{painted('jobs', BOLD)}     {_counts(picture.jobs)}",
+        f"{painted('jobs', BOLD)}     {_counts(picture)}",
         _lanes(picture, desk),
     ]
     return "\n".join(parts)
@@ -149,6 +151,10 @@ def _addresses(picture: Picture) -> list[str]:
     up = picture.running
     if up is None:
         return []
+    if up.leaving:
+        return [
+            f"{painted('up', BOLD)}       leaving (pid {up.pid}): running jobs may finish or are handed back"
+        ]
     where = f"dashboard {up.dashboard}, sites {up.sites}, mail at {LOOPBACK}:{up.smtp_port}"
     return [f"{painted('up', BOLD)}       {where}"]
 
@@ -175,10 +181,17 @@ def _worker_row(worker: WorkerView, limits: Limits, now: float) -> list[Cell]:
     return [worker.worker, slots, span(now - worker.since), ago(worker.seen_at, now), state, held]
 
 
-def _counts(counts: dict[JobState, int]) -> str:
+def _counts(picture: Picture) -> str:
+    """Count jobs by state. One whose worker is gone runs no more, whatever its last word was."""
+    cut_off = sum(1 for lane, _ in picture.lanes if lane.running and not lane.owned_at(picture.now))
+    counts = {**picture.jobs, JobState.RUNNING: picture.jobs.get(JobState.RUNNING, 0) - cut_off}
     shown = [
-        painted(f"{count:,} {state.value}", state_colour(state)) for state, count in counts.items() if count
+        painted(f"{count:,} {state.value}", state_colour(state))
+        for state, count in counts.items()
+        if count > 0
     ]
+    if cut_off:
+        shown.append(painted(f"{cut_off:,} cut off, to start again with the next worker", YELLOW))
     return ", ".join(shown) or "none yet"
 
 

@@ -4,33 +4,45 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import importlib.util
 import logging
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from webordinary.adapters.children import Supervisor
 from webordinary.cli.arguments import add_home, add_json, add_work, chosen_work, count, port
 from webordinary.cli.desk import Desk, opened
+from webordinary.cli.doctor import EXTRAS
 from webordinary.cli.exits import Exit
 from webordinary.cli.invocation import own_command
 from webordinary.cli.logs import start_logging
 from webordinary.cli.up_greeting import Greeting, as_json, in_words
 from webordinary.cli.words import print_json
 from webordinary.core.claim import Presence
-from webordinary.core.errors import BackendUnavailable, BadInput, NotAllowed
+from webordinary.core.errors import BackendUnavailable, BadInput
 from webordinary.wiring.build import name_of_hands, short_host
 from webordinary.wiring.first_start import onboard_samples
 from webordinary.wiring.mail_settings import MailSettings
-from webordinary.wiring.running import Running, answers, dashboard_token, forget, free_port, running
+from webordinary.wiring.running import (
+    LOOPBACK,
+    Running,
+    Wish,
+    answers,
+    chosen_ports,
+    dashboard_token,
+    only_one,
+)
 from webordinary.wiring.settings import Settings, home_folder, load
 from webordinary.wiring.work_settings import WorkSettings
 
 log = logging.getLogger("webordinary.up")
 
-SHOWN_WITHIN_SECONDS = 20.0
-LOOK_SECONDS = 0.05
+SHOWN_WITHIN_SECONDS = 20.0  # after that people want to know what does not answer
+LOOK_SECONDS, LOOK_MOST_SECONDS, LOOK_GROWTH = 0.05, 1.0, 1.1
 SITE_ADDRESS_VARIABLE = "WEBORDINARY_WORK_SITE_ADDRESS"
 
 
@@ -66,12 +78,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """What is brought up."""
 
     ports: Running
     commands: Mapping[str, Sequence[str]]
-    workers: int
     hands: str
 
 
@@ -84,29 +95,34 @@ def run(args: argparse.Namespace) -> int:
             "started. Run `webordinary worker` in containers instead: docs/cloud.md"
         )
     start_logging("up", as_json=args.json)
-    with opened(settings, create=True) as desk:
-        plan = _plan(args, desk)
+    _refuse_missing_packages()
+    with opened(settings, create=True) as desk, only_one(settings.home):
+        plan = _plan(args, desk.settings)
         return asyncio.run(_up(args, desk, plan))
 
 
-def _plan(args: argparse.Namespace, desk: Desk) -> _Plan:
+def _refuse_missing_packages() -> None:
+    for extra, modules in EXTRAS.items():
+        missing = [module for module in modules if importlib.util.find_spec(module) is None]
+        if missing:
+            raise BadInput(
+                f"`up` needs packages that are not installed here ({', '.join(missing)}); nothing was "
+                f"started. Install them: pip install 'webordinary[{extra}]'"
+            )
+
+
+def _plan(args: argparse.Namespace, settings: Settings) -> Plan:
     """Refuse here, once, what would only make every process fail."""
-    settings = desk.settings
-    other = running(settings.home)
-    if other is not None:
-        raise NotAllowed(
-            f"{settings.home} is up already (pid {other.pid}, dashboard {other.dashboard}): "
-            "use that one, or another --home"
-        )
     hands = name_of_hands(settings)
     smtp = args.smtp_port if args.smtp_port is not None else settings.mail.smtp_port
-    ports = Running(
-        pid=os.getpid(),
-        smtp_port=free_port(smtp, "mail", "--smtp-port"),
-        http_port=free_port(args.http_port, "the dashboard", "--http-port"),
-        site_port=free_port(args.site_port, "the sites", "--site-port"),
+    wishes = (
+        Wish(smtp, "mail", "--smtp-port", settings.mail.smtp_host),
+        Wish(args.http_port, "the dashboard", "--http-port"),
+        Wish(args.site_port, "the sites", "--site-port"),
     )
-    return _Plan(ports, _commands(args, settings, ports), args.workers, hands)
+    smtp, http, sites = chosen_ports(wishes)
+    ports = Running(os.getpid(), smtp, http, sites)
+    return Plan(ports, _commands(args, settings, ports), hands)
 
 
 def _commands(args: argparse.Namespace, settings: Settings, ports: Running) -> dict[str, list[str]]:
@@ -133,35 +149,38 @@ def is_a_try_out(mail: MailSettings) -> bool:
     return mail.trust_loopback or all(getattr(mail, name) == getattr(default, name) for name in names)
 
 
-async def _up(args: argparse.Namespace, desk: Desk, plan: _Plan) -> int:
-    home, settings = desk.settings.home, desk.settings
+async def _up(args: argparse.Namespace, desk: Desk, plan: Plan) -> int:
+    settings = desk.settings
+    plan.ports.write(settings.home)
     if not args.no_samples and settings.handler == "site":
         await onboard_samples(settings, desk.backend, desk.clock)
-    token = dashboard_token(home)
-    plan.ports.write(home)
-    try:
-        return await _stay_up(args, desk, plan, token)
-    finally:
-        forget(home)
+    return await _stay_up(args, desk, plan, dashboard_token(settings.home))
 
 
-async def _stay_up(args: argparse.Namespace, desk: Desk, plan: _Plan, token: str) -> int:
+async def _stay_up(args: argparse.Namespace, desk: Desk, plan: Plan, token: str) -> int:
     async def bury(pid: int) -> None:
         await _bury(desk, pid)
 
-    supervisor = Supervisor(
-        plan.commands, desk.clock, log.warning, bury, environment=_environment(desk.settings, plan.ports)
-    )
-    leaving = _Leaving(supervisor)
+    environment = _environment(desk.settings, plan.ports)
+    supervisor = Supervisor(plan.commands, desk.clock, log.warning, bury, environment, refusal=Exit.USAGE)
+    leaving = _Leaving(supervisor, desk.settings.home, plan.ports)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leaving.signalled, number)
-    async with asyncio.TaskGroup() as tasks:
-        keeping = tasks.create_task(supervisor.run())
-        greeting = tasks.create_task(_greet(args, desk, supervisor, plan, token))
-        await keeping
+    greeting = asyncio.create_task(greet(args, desk, supervisor, plan, token))
+    greeting.add_done_callback(leaving.if_failed)
+    try:
+        await supervisor.run()
+    finally:
         greeting.cancel()
+    if supervisor.refused is not None:
+        raise BadInput(
+            f"{supervisor.refused} can't run, and said why above. Everything else was stopped again and "
+            "nothing was lost: mend that, then start again"
+        )
     log.info("everything has stopped")
+    with contextlib.suppress(asyncio.CancelledError):
+        await greeting  # if it failed, that is why everything has stopped
     return Exit.OK
 
 
@@ -175,8 +194,8 @@ def _environment(settings: Settings, ports: Running) -> dict[str, str]:
 class _Leaving:
     """Told once: let everything leave. Told twice: end it."""
 
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
+    def __init__(self, supervisor: Supervisor, home: Path, ports: Running) -> None:
+        self._supervisor, self._home, self._ports = supervisor, home, ports
         self._told = False
 
     def signalled(self, number: signal.Signals) -> None:
@@ -184,8 +203,17 @@ class _Leaving:
             log.warning("%s again: ending everything at once", number.name)
             self._supervisor.kill()
             return
-        self._told = True
         log.info("%s: running jobs may finish or are handed back; once more ends them at once", number.name)
+        self._leave()
+
+    def if_failed(self, greeting: asyncio.Task[None]) -> None:
+        if not greeting.cancelled() and greeting.exception() is not None:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._told = True
+        with contextlib.suppress(BackendUnavailable):  # it is only for people to see
+            replace(self._ports, leaving=True).write(self._home)
         self._supervisor.drain()
 
 
@@ -203,13 +231,16 @@ async def _bury(desk: Desk, pid: int) -> None:
         log.warning("could not free the lanes of pid %d, their leases will run out: %s", pid, error)
 
 
-async def _greet(
-    args: argparse.Namespace, desk: Desk, supervisor: Supervisor, plan: _Plan, token: str
-) -> None:
+async def greet(args: argparse.Namespace, desk: Desk, supervisor: Supervisor, plan: Plan, token: str) -> None:
     """Once everything answers, say what runs where and what to type."""
-    deadline = desk.clock.monotonic() + SHOWN_WITHIN_SECONDS
-    while desk.clock.monotonic() < deadline and not await _all_up(desk, supervisor, plan):
-        await desk.clock.sleep(LOOK_SECONDS)
+    clock, pause = desk.clock, LOOK_SECONDS
+    tell_at = clock.monotonic() + SHOWN_WITHIN_SECONDS
+    while missing := await silent(desk, supervisor, plan):
+        if clock.monotonic() > tell_at:
+            log.warning("not everything is up yet, no answer from: %s", ", ".join(missing))
+            tell_at += SHOWN_WITHIN_SECONDS
+        await clock.sleep(pause)
+        pause = min(pause * LOOK_GROWTH, LOOK_MOST_SECONDS)
     pids = {name: child.pid for name, child in supervisor.children.items()}
     members = await desk.members()
     greeting = Greeting(desk.settings, plan.ports, plan.hands, pids, token, members)
@@ -219,8 +250,15 @@ async def _greet(
         print(in_words(greeting), flush=True)
 
 
-async def _all_up(desk: Desk, supervisor: Supervisor, plan: _Plan) -> bool:
-    pids = {child.pid for child in supervisor.children.values()}
-    shown = [worker for worker in await desk.backend.ledger.workers() if worker.pid in pids]
-    ports = (plan.ports.smtp_port, plan.ports.http_port, plan.ports.site_port)
-    return len(shown) >= plan.workers and all([await answers(port) for port in ports])
+async def silent(desk: Desk, supervisor: Supervisor, plan: Plan) -> list[str]:
+    """Name what does not answer yet."""
+    ports, mail_host = plan.ports, desk.settings.mail.smtp_host
+    shown = {worker.pid for worker in await desk.backend.ledger.workers()}
+    there = {name for name, child in supervisor.children.items() if child.pid in shown}
+    workers = [name for name in plan.commands if name.startswith("worker") and name not in there]
+    listeners = (
+        (f"mail at port {ports.smtp_port}", ports.smtp_port, mail_host),
+        (f"the dashboard at {ports.dashboard}", ports.http_port, LOOPBACK),
+        (f"the sites at {ports.sites}", ports.site_port, LOOPBACK),
+    )
+    return workers + [what for what, port, host in listeners if not await answers(port, host)]

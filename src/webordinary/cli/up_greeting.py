@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from urllib.parse import quote, urlencode
 
 from webordinary.cli.invocation import typed
 from webordinary.cli.words import BOLD, FAINT, painted
@@ -14,6 +15,7 @@ from webordinary.wiring.running import LOOPBACK, Running
 from webordinary.wiring.settings import Settings
 
 SITES_SHOWN = 5
+SUBJECT = "My site"
 TRY_TEXT = {
     "amelia": "Change the homepage title to Spring Sale",
     "bakery": "Change the homepage title to Fresh every morning",
@@ -46,7 +48,7 @@ def as_json(greeting: Greeting) -> dict[str, object]:
         "handler": greeting.settings.handler,
         "pids": greeting.pids,
         "dashboard": greeting.dashboard,
-        **{name: value for name, value in asdict(greeting.ports).items() if name != "pid"},
+        **{name: value for name, value in asdict(greeting.ports).items() if name.endswith("port")},
     }
 
 
@@ -92,9 +94,16 @@ def _next_steps(greeting: Greeting) -> list[str]:
     return [
         "Send a mail, in another terminal or from the dashboard:",
         f"  {typed('send', '--from', member.address, text, home=home)}",
-        f"or with any mail program, through {LOOPBACK}:{greeting.ports.smtp_port}, as one of:",
+        f"or with a mail program that sends through {LOOPBACK}:{greeting.ports.smtp_port}, as one of:",
         f"  {', '.join(sorted({member.address for member in greeting.members})[:SITES_SHOWN])}",
-        f"  to {greeting.settings.mail.address}",
+        f"  {_mailto(greeting.settings.mail.address, text)}",
         "and watch:",
         f"  {typed('status', '--watch', home=home)}",
     ]
+
+
+def _mailto(address: str, text: str) -> str:
+    """Write a mail as a link (RFC 6068), to click or to paste: mail programs open it ready to be sent."""
+    return (
+        f"mailto:{quote(address, safe='@')}?{urlencode({'subject': SUBJECT, 'body': text}, quote_via=quote)}"
+    )

@@ -7,17 +7,18 @@ import asyncio
 import logging
 import signal
 
-from webordinary.adapters.site_server import serve_sites
+from webordinary.adapters.site_server import Served, serve_sites
 from webordinary.cli.arguments import add_home, add_json, port
 from webordinary.cli.desk import Desk, opened
 from webordinary.cli.exits import Exit
 from webordinary.cli.logs import start_logging
 from webordinary.cli.stdin import add_until_stdin_closes, when_stdin_closes
+from webordinary.core.errors import BackendUnavailable, BadInput
 from webordinary.dashboard.app import create_app
 from webordinary.dashboard.serving import serving
 from webordinary.wiring.folders import sites_folder
 from webordinary.wiring.running import LOOPBACK, dashboard_token
-from webordinary.wiring.settings import home_folder, load
+from webordinary.wiring.settings import Settings, home_folder, load
 from webordinary.wiring.web import dashboard_parts
 
 log = logging.getLogger("webordinary.web")
@@ -61,7 +62,7 @@ async def _serve(args: argparse.Namespace, desk: Desk) -> None:
     if args.until_stdin_closes:
         when_stdin_closes(leave.set)
     settings = desk.settings
-    sites = await serve_sites(sites_folder(settings.home), LOOPBACK, args.site_port)
+    sites = await _served_sites(settings, args.site_port)
     try:
         parts = dashboard_parts(
             settings,
@@ -77,3 +78,12 @@ async def _serve(args: argparse.Namespace, desk: Desk) -> None:
             await leave.wait()
     finally:
         await sites.stop()
+
+
+async def _served_sites(settings: Settings, port: int) -> Served:
+    try:
+        return await serve_sites(sites_folder(settings.home), LOOPBACK, port)
+    except BackendUnavailable as error:
+        raise BadInput(
+            f"the sites can't be shown: {error}; choose another port with --site-port, 0 for any free one"
+        ) from error

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import secrets
 import socket
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from webordinary.core.errors import BadInput
+from webordinary.adapters.durable_folder import translated
+from webordinary.core.errors import BadInput, NotAllowed
 
 FILE_NAME = "up.json"
+LOCK_FILE = "up.lock"
 TOKEN_FILE = "dashboard.token"  # noqa: S105 - the name of a file
 LOOPBACK = "127.0.0.1"
+EVERYWHERE = {"": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 - where to look for such a listener
+GLANCE_SECONDS = 0.5  # far longer than somebody who only looks holds the lock
+GLANCE_LOOK_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,7 @@ class Running:
     smtp_port: int
     http_port: int
     site_port: int
+    leaving: bool = False  # told to end: nothing answers any more, running jobs may finish
 
     @property
     def dashboard(self) -> str:
@@ -39,33 +48,119 @@ class Running:
 
     def write(self, home: Path) -> None:
         """Write it down, as a whole or not at all."""
-        new = home / f"{FILE_NAME}.{self.pid}"
-        new.write_text(json.dumps(asdict(self)), "utf-8")
-        new.replace(home / FILE_NAME)
+        new = home / f"{FILE_NAME}.new"
+        with translated(home):
+            new.write_text(json.dumps(asdict(self)), "utf-8")
+            new.replace(home / FILE_NAME)
+
+
+@contextlib.contextmanager
+def only_one(home: Path) -> Iterator[None]:
+    """Be the only `up` of a home folder while this lasts.
+
+    The lock goes with the process however that ends; a process id that was written down would not.
+    """
+    with translated(home):
+        lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if not _taken(lock):
+            raise NotAllowed(_who_runs(home))
+        _forget(home)  # what a killed one left
+        try:
+            yield
+        finally:
+            _forget(home)
+    finally:
+        os.close(lock)
+
+
+def _taken(lock: int) -> bool:
+    deadline = time.monotonic() + GLANCE_SECONDS
+    while not _try_lock(lock, fcntl.LOCK_EX):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(GLANCE_LOOK_SECONDS)
+    return True
+
+
+def _try_lock(lock: int, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _who_runs(home: Path) -> str:
+    other = running(home)
+    if other is None:
+        return f"another `up` is just starting on {home}: use that one, or another --home"
+    if other.leaving:
+        return f"{home} is just coming down (pid {other.pid}): start it again when that has ended"
+    return (
+        f"{home} is up already (pid {other.pid}, dashboard {other.dashboard}): "
+        "use that one, or another --home"
+    )
 
 
 def running(home: Path) -> Running | None:
     """Read what runs on a home folder; None if nothing does."""
     try:
-        found = Running(**json.loads((home / FILE_NAME).read_text("utf-8")))
-        os.kill(found.pid, 0)
+        lock = os.open(home / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if _try_lock(lock, fcntl.LOCK_SH):
+                return None
+        finally:
+            os.close(lock)
+        return Running(**json.loads((home / FILE_NAME).read_text("utf-8")))
     except (OSError, ValueError, TypeError):
         return None
-    return found
 
 
-def forget(home: Path) -> None:
-    """Nothing runs any more."""
+def _forget(home: Path) -> None:
     with contextlib.suppress(OSError):
         (home / FILE_NAME).unlink()
 
 
-def free_port(port: int, what: str, flag: str) -> int:
+# --- ports ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A port that somebody wants to listen on; 0 is any free one."""
+
+    port: int
+    what: str
+    flag: str
+    host: str = LOOPBACK
+
+
+def chosen_ports(wishes: Sequence[Wish]) -> list[int]:
+    """Check that all of them can be listened on, and differ; each 0 becomes a free one."""
+    named: dict[int, Wish] = {}
+    for wish in wishes:
+        if wish.port and (first := named.setdefault(wish.port, wish)) is not wish:
+            raise BadInput(
+                f"port {wish.port} can't be both for {first.what} ({first.flag}) and for {wish.what} "
+                f"({wish.flag}). Name another for one of them, or 0 for a free one"
+            )
+    taken = {wish.port: free_port(wish.port, wish.what, wish.flag, wish.host) for wish in named.values()}
+    return [taken[wish.port] if wish.port else _another(wish, taken) for wish in wishes]
+
+
+def _another(wish: Wish, taken: dict[int, int]) -> int:
+    """A free port that nobody else was given: nobody listens on those yet."""
+    while (port := free_port(0, wish.what, wish.flag, wish.host)) in taken:
+        pass
+    return taken.setdefault(port, port)
+
+
+def free_port(port: int, what: str, flag: str, host: str = LOOPBACK) -> int:
     """Check that a port can be listened on; 0 gives a free one."""
-    with socket.socket() as trial:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            trial.bind((LOOPBACK, port))
+            trial.bind((host, port))
         except OSError as error:
             raise BadInput(
                 f"port {port} can't be used for {what}: {error.strerror}. Name another with {flag}, "
@@ -74,26 +169,38 @@ def free_port(port: int, what: str, flag: str) -> int:
         return int(trial.getsockname()[1])
 
 
-def dashboard_token(home: Path) -> str:
-    """Read the token that lets somebody change things on the dashboard; made on first use."""
-    path = home / TOKEN_FILE
-    with contextlib.suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(24))
-    token = path.read_text("utf-8").strip()
-    if not token:
-        raise BadInput(f"{path} holds no token; remove it and a new one is made")
-    return token
-
-
-async def answers(port: int) -> bool:
+async def answers(port: int, host: str = LOOPBACK) -> bool:
     """Whether somebody listens on a port of this machine."""
     try:
-        _, writer = await asyncio.open_connection(LOOPBACK, port)
+        _, writer = await asyncio.open_connection(EVERYWHERE.get(host, host), port)
     except OSError:
         return False
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()
     return True
+
+
+# --- who may change things ------------------------------------------------------------------------
+
+
+def dashboard_token(home: Path) -> str:
+    """Read the token that lets somebody change things on the dashboard; made on first use."""
+    path = home / TOKEN_FILE
+    with translated(home):
+        with contextlib.suppress(FileExistsError):
+            _make_token(path)
+        token = path.read_text("utf-8").strip()
+    if not token:
+        raise BadInput(f"{path} holds no token; remove it and a new one is made")
+    return token
+
+
+def _make_token(path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(24))
+    except OSError:  # a full disk must not leave an empty one behind
+        path.unlink(missing_ok=True)
+        raise

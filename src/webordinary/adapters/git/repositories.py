@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from webordinary.adapters.durable_folder import make_durable
 from webordinary.adapters.git.messages import NAME
 from webordinary.adapters.git.mirror import Mirror
 from webordinary.adapters.git.process import in_thread
 from webordinary.adapters.git.scrub import remove, scrub
 from webordinary.adapters.git.tree import Tree
 from webordinary.adapters.system_clock import SystemClock
-from webordinary.core.errors import BackendUnavailable, NotFound
+from webordinary.core.errors import BackendUnavailable, NotFound, StoreFull
 from webordinary.core.lane import Lane
 from webordinary.ports.clock import Clock
 
@@ -35,6 +38,8 @@ STARTER_PAGE = """\
 # The only copy of somebody's site: what was pushed survives a power cut. Nothing is ever deleted by a push.
 CONFIG = {"core.fsync": "committed,reference", "receive.denyDeletes": "true"}
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
+_FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT))
+ROOM_BYTES = 1 << 20  # with less than this left it is the disk, whatever git calls it
 
 
 class GitRepositories:
@@ -50,28 +55,61 @@ class GitRepositories:
         target = self._root / f"{project}.git"
         if target.exists():
             return str(target)
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{project}-", dir=self._root) as folder:
-            await self._make(Path(folder), starter)
-            try:
-                (Path(folder) / "mirror.git").rename(target)
-            except OSError as error:
-                if error.errno not in _TAKEN:  # else somebody made it just now
-                    raise BackendUnavailable(f"{target} can't be made: {error.strerror}") from error
+        with _translated(target):
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=f".{project}-", dir=self._root) as folder:
+                with _full_disk_told(target):
+                    await self._make(Path(folder), starter)
+                try:
+                    (Path(folder) / "mirror.git").rename(target)
+                except OSError as error:
+                    if error.errno not in _TAKEN:  # else somebody made it just now
+                        raise
+            await in_thread(make_durable, self._root)
         return str(target)
 
     async def _make(self, folder: Path, starter: Path | None) -> None:
         """Make a repository and its first commit in a folder that nobody else sees."""
         mirror = Mirror(folder / "mirror.git", "", self._clock, network_environment={})
         await mirror.prepare()
+        for name, value in CONFIG.items():
+            await mirror.git("config", name, value)
         tree = Tree(folder, mirror)
         await in_thread(_lay_out, tree.room.tree, starter)
         commit = await mirror.make_commit(await tree.write(), (), "The first page\n", NAME)
-        for name, value in CONFIG.items():
-            await mirror.git("config", name, value)
         await mirror.git("symbolic-ref", "HEAD", "refs/heads/main")
         await mirror.git("update-ref", "refs/heads/main", commit)
         remove(folder / "mirror.git" / "info" / "attributes")
+
+
+@contextlib.contextmanager
+def _translated(target: Path) -> Iterator[None]:
+    try:
+        with _full_disk_told(target):
+            yield
+    except OSError as error:
+        raise BackendUnavailable(f"{target} can't be made: {_reason(error)}") from error
+
+
+@contextlib.contextmanager
+def _full_disk_told(target: Path) -> Iterator[None]:
+    """Git has many words for a full disk, some without a reason: ask the disk, before it is cleared up."""
+    try:
+        yield
+    except (OSError, BackendUnavailable) as error:
+        there = next(folder for folder in target.parents if folder.exists())
+        if any(words in str(error) for words in _FULL) or shutil.disk_usage(there).free < ROOM_BYTES:
+            raise StoreFull(
+                f"there is no room left in {target.parent} for a repository. Nothing of it was kept; "
+                "free some space there and try again"
+            ) from error
+        raise
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, shutil.Error):  # what went wrong with each file: from, to, why
+        return str(error.args[0][0][2])
+    return error.strerror or str(error)
 
 
 def _lay_out(tree: Path, starter: Path | None) -> None:
