@@ -42,6 +42,11 @@ def test_a_mail_from_the_box_is_claimed_done_and_seen_on_the_page(system: System
     assert "<title>Spring Sale</title>" in system.page("amelia/").text
     page.get_by_role("link", name="the job").first.click()
     expect(page.get_by_text("Spring Sale").first).to_be_visible()
+    before = page.frame_locator('iframe[title="Before this job"]').locator("h1")
+    after = page.frame_locator('iframe[title="After this job"]').locator("h1")
+    expect(after).to_have_text("Spring Sale")
+    expect(before).to_have_count(1)
+    expect(before).not_to_have_text("Spring Sale")
     page.goto(f"http://127.0.0.1:{system.site_port}/amelia/")
     expect(page).to_have_title("Spring Sale")
 

@@ -60,7 +60,7 @@ async def test_a_mail_is_kept_to_the_last_character(mailbox: Mailbox) -> None:
         lane=AMELIA,
         session=SPRING.id,
         job=JobId("j1"),
-        files=(KeptFile("photo.jpg", "image/jpeg", "cd" * 32),),
+        files=(KeptFile("photo.jpg", "image/jpeg", "cd" * 32, "Our shop, ünder.JPG"),),
         skipped=(SkippedFile("böse.exe", "programs are not kept"),),
     )
     assert await mailbox.keep(full) == full

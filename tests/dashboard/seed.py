@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from email.utils import formatdate
 from struct import pack
 
 from webordinary.adapters.system_clock import SystemClock
@@ -23,6 +24,7 @@ SCOTT, TARA, JOHN, LENA = (
     Lane("riverside-choir", "lena"),
 )
 W1, W2, W3 = WorkerId("studio.4121.k7p2mq"), WorkerId("studio.4122.a9x0tz"), WorkerId("attic.77.w3c8rd")
+TRIED = "prices"  # key of the mail that was written in the try-it box
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)> {{ 7 * 7 }}'
 
 PATCH = """commit 4be1f0c9
@@ -83,17 +85,19 @@ class Story:
         *,
         files: Sequence[KeptFile] = (),
         intent: Intent = Intent.EDIT,
+        tried: str = "",
     ) -> JobId:
-        """A mail comes in and becomes a job."""
+        """A mail comes in and becomes a job; `tried`: it was written in the try-it box, under this key."""
         key = MailId(self.clock.unique())
+        message_id = f"<try-{tried}@localhost>" if tried else f"<{key}@mail.example>"
         sender = next(
             one.address for one in await self.backend.directory.members(lane.project) if one.lane == lane
         )
         session = SessionId(f"{lane.user}{key[-5:]}")
-        raw = f"From: {sender}\r\nSubject: {subject}\r\nMessage-ID: <{key}@mail.example>\r\n\r\n{words}\r\n"
+        raw = f"From: {sender}\r\nSubject: {subject}\r\nMessage-ID: {message_id}\r\n\r\n{words}\r\n"
         await self.backend.mailbox.begin(Session(session, lane, subject, self.clock.now()))
         record = MailRecord(
-            key, f"<{key}@mail.example>", MailState.ACCEPTED, "", sender, subject, (), self.clock.now(),
+            key, message_id, MailState.ACCEPTED, "", sender, subject, (), self.clock.now(),
             await self.blobs.put(raw.encode()), lane, session, None, tuple(files),
         )  # fmt: skip
         await self.backend.mailbox.keep(record)
@@ -143,6 +147,7 @@ class Story:
             message_id = f"<{letter.kind.value}.{self.clock.unique()}@localhost>"
             self.letters[letter.about, letter.kind.value] = (
                 f"From: edit@localhost\r\nTo: somebody@example.com\r\nSubject: Re: {letter.kind.value}\r\n"
+                f"Date: {formatdate(self.clock.now())}\r\n"
                 f"Message-ID: {message_id}\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n{text}"
             ).encode()
             await self.backend.outbox.sent(letter, message_id)
@@ -274,7 +279,8 @@ async def _troubles(story: Story) -> None:
 async def _now(story: Story) -> None:
     """What is going on at this moment."""
     story.clock.advance(story.clock.behind - 40)
-    await story.mail(SCOTT, "Prices", "Raise all prices in the shop by 5 percent and round to 50 cents.")
+    prices = "Raise all prices in the shop by 5 percent and round to 50 cents."
+    await story.mail(SCOTT, "Prices", prices, tried=TRIED)
     scott = await story.claim(SCOTT, W1)
     await story.mail(JOHN, "Easter", "Put an Easter banner on top of every page.")
     john = await story.claim(JOHN, W2)

@@ -1,19 +1,15 @@
 """The door: who may change anything, which names we answer to, and what other sites can make a browser do."""
 
-import email
-import email.policy
 import re
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import httpx
 import pytest
 
 from tests.dashboard.conftest import HOST, TOKEN, House
-from tests.dashboard.seed import JOHN, SCOTT, picture
+from tests.dashboard.seed import JOHN, SCOTT
 from webordinary.core.errors import BadInput
 from webordinary.core.job import Intent, JobState
-from webordinary.core.mail import MailState
 from webordinary.dashboard.guard import BODY_BYTES_MAX, Keeper
 
 DEEDS = [
@@ -211,6 +207,14 @@ async def test_a_running_job_is_stopped_and_a_lane_taken(house: House, operator:
     assert not (await house.backend.ledger.lane(SCOTT)).owned_at(house.parts.clock.now())
 
 
+async def test_a_publish_waits_for_the_job_that_runs(house: House, operator: httpx.AsyncClient) -> None:
+    field = await csrf(operator)
+    await operator.post("/lanes/amelia/scott/ask", data={"csrf": field, "intent": "publish"})
+    publish, running = await house.backend.ledger.jobs(limit=2, lane=SCOTT)
+    assert (publish.intent, publish.arrival) == (Intent.PUBLISH, "queue")
+    assert (running.state, running.interrupted) == (JobState.RUNNING, False)
+
+
 async def test_an_undo_is_a_job_like_any_other(house: House, operator: httpx.AsyncClient) -> None:
     field = await csrf(operator)
     answer = await operator.post("/lanes/bakery/john/ask", data={"csrf": field, "intent": "undo"})
@@ -225,63 +229,3 @@ async def test_an_undo_is_a_job_like_any_other(house: House, operator: httpx.Asy
     ):
         refused = await operator.post(f"/lanes/{lane}/ask", data={"csrf": field, "intent": intent})
         assert refused.status_code in {400, 404}
-
-
-# --- the try-it box ---------------------------------------------------------------------------------
-
-
-async def test_the_box_sends_a_real_mail(house: House, operator: httpx.AsyncClient) -> None:
-    words = {"csrf": await csrf(operator), "sender": "amelia/scott scott@example.com"}
-    answer = await operator.post(
-        "/try",
-        data=words | {"subject": "Hi\r\nBcc: all@example.com", "text": "Make it blue.\r\nPlease. ü"},
-        files={"file": ('a"b\nc.png', picture(1, 2, 3), "text/html")},
-    )
-    assert answer.status_code == 303
-    ((sender, raw),) = house.gateway.taken
-    mail = email.message_from_bytes(raw, policy=email.policy.default)
-    assert sender == mail["From"] == "scott@example.com"
-    assert mail["To"] == house.parts.mail_address
-    assert (mail["Subject"], mail["Bcc"]) == ("Hi Bcc: all@example.com", None)
-    body = mail.get_body(("plain",))
-    assert body is not None
-    assert body.get_content().replace("\r\n", "\n") == "Make it blue.\nPlease. ü\n"
-    assert [part.get_payload(decode=True) for part in mail.iter_attachments()] == [picture(1, 2, 3)]
-    assert "has not kept it yet" in (await operator.get(answer.headers["location"])).text
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"text": ""},
-        {"sender": "amelia/scott mallory@example.net"},
-        {"sender": "nonsense"},
-        {"text": "x" * 30_000},
-    ],
-)
-async def test_the_box_refuses_what_is_no_mail_of_a_member(
-    house: House, operator: httpx.AsyncClient, given: dict[str, str]
-) -> None:
-    words = {
-        "csrf": await csrf(operator),
-        "sender": "amelia/scott scott@example.com",
-        "subject": "",
-        "text": "x",
-    }
-    answer = await operator.post("/try", data=words | given)
-    assert answer.status_code == 400
-    assert house.gateway.taken == []
-
-
-async def test_a_sent_mail_is_followed_step_by_step(house: House, operator: httpx.AsyncClient) -> None:
-    """Claimed, running, done: what a newcomer sees in the first minute."""
-    domain = house.parts.mail_address.rpartition("@")[2]
-    job = (await house.backend.ledger.jobs(limit=1, lane=SCOTT))[0]
-    mail = await house.backend.mailbox.mail(job.message_id)  # type: ignore[arg-type] # a mail's id
-    assert mail is not None
-    assert mail.state is MailState.ACCEPTED
-    await house.backend.mailbox.update(replace(mail, message_id=f"<try-abc@{domain}>"))
-    page = (await operator.get("/try/abc")).text
-    assert re.search(
-        r"is-done.*Lane claimed.*is-now.*Agent at work.*is-later.*Preview changed", page, re.DOTALL
-    )

@@ -1,16 +1,22 @@
 """Pages: complete with an empty store and a full one, in pages, and nothing that a mail says is ever run."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import httpx
 import pytest
 
-from tests.dashboard.conftest import House
+from tests.dashboard.conftest import HOST, TOKEN, House
 from tests.dashboard.seed import HOSTILE, LENA, PATCH, SCOTT, W1
+from webordinary.core.claim import Claim
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailState
+from webordinary.core.outcome import Done
+from webordinary.dashboard.app import create_app
+from webordinary.dashboard.charts import charts
+from webordinary.dashboard.metrics import Metrics, Sample
 
 PAGES = [
     "/",
@@ -108,6 +114,45 @@ async def test_a_job_shows_everything_it_left(house: House, client: httpx.AsyncC
     assert (await client.get(f"/jobs/{job}/pictures/7/after")).status_code == 404
 
 
+async def test_a_job_shows_the_site_before_and_after_it_where_that_is_kept(house: House) -> None:
+    """Today's site beside an old job would be a lie."""
+    facts = {"release": "b" * 24, "former_release": "a" * 24}
+    job = Job(JobId("zz-released"), LENA, "Bigger letters", "<released>")
+    await house.backend.broker.submit(job)
+    claim = Claim(LENA, W1, 0)
+    while (await house.backend.ledger.job(job.id)).state is not JobState.DONE:
+        (claim,) = (await house.backend.broker.claim(W1, room=1, wait=0, only=LENA)).claims or (claim,)
+        delivery = await house.backend.broker.next_job(claim, wait=0)
+        assert delivery is not None
+        await house.backend.broker.settle(delivery, Done("Done.", facts), more=True)
+
+    async def kept(project: str, release: str) -> str:
+        return f"http://sites.example/-/{project}/{release}/" if release[0] in still else ""
+
+    async def shown(**parts: object) -> str:
+        app = create_app(replace(house.parts, **parts), token=TOKEN)  # type: ignore[arg-type] # passed on
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=HOST) as client:
+            return await text(client, f"/jobs/{job.id}")
+
+    still = "ab"
+    page = await shown(kept=kept)
+    frames = re.findall(r'<iframe src="([^"]+)" title="([^"]+)"', page)
+    assert frames == [
+        (f"http://sites.example/-/riverside-choir/{'a' * 24}/", "Before this job"),
+        (f"http://sites.example/-/riverside-choir/{'b' * 24}/", "After this job"),
+    ]
+    still = "b"
+    page = await shown(kept=kept)
+    assert page.count("<iframe") == page.count("This release is not kept any more") == 1
+    assert "<iframe" not in await shown(kept=None)
+
+
+async def test_a_lane_that_the_operator_took_says_from_whom(house: House, client: httpx.AsyncClient) -> None:
+    await house.backend.control.evict(SCOTT)
+    page = re.sub(r"<[^>]+>", "", await text(client, "/lanes/amelia/scott"))
+    assert f"released by the operator from {W1}" in page
+
+
 async def test_a_letter_is_shown_as_it_was_sent(house: House, client: httpx.AsyncClient) -> None:
     job = await job_in(house, JobState.DONE, with_facts=True)
     page = unescape(await text(client, f"/mail/sent/done/{job}"))
@@ -122,6 +167,15 @@ async def test_charts_tell_in_words_what_they_draw(client: httpx.AsyncClient) ->
     assert len(labels) == 4
     assert any(re.match(r"Time to claim: \d+ claims: half within", label) for label in labels)
     assert any("taken over" in label for label in labels)
+
+
+def test_samples_are_where_their_time_is() -> None:
+    """Under an axis of time, evenly spaced dots tell something that did not happen."""
+    times = (100.0, 101.0, 190.0)
+    samples = [Sample(at, 0.1, "claimed", "amelia/scott") for at in times]
+    chart = charts(Metrics(200.0, samples, [], [], [], {}))[0]
+    room = chart.right - chart.left
+    assert [(dot.x - chart.left) / room for dot in chart.dots] == pytest.approx([0.0, 0.01, 0.9])
 
 
 # --- hostile words ----------------------------------------------------------------------------------

@@ -77,9 +77,9 @@ def test_a_name_too_long_for_a_cloud_queue_is_refused_with_the_number_that_fits(
         Lane("a" * NAME_CHARACTERS_TOGETHER, "b")
 
 
-def test_the_longest_lane_and_its_dead_letters_fit_a_queue_name() -> None:
+def test_the_longest_lane_fits_a_queue_name() -> None:
     lane = Lane("a" * (NAME_CHARACTERS_TOGETHER - 1), "b")
-    queue = f"webordinary-input-{lane.project}-{lane.user}-dead.fifo"
+    queue = f"webordinary-input-{lane.project}-{lane.user}.fifo"
     assert len(queue) == QUEUE_NAME_CHARACTERS
 
 

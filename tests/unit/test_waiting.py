@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from webordinary.core.claim import WorkerId
+from webordinary.core.estimating import Known
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.views import HeadView, LaneView, WorkerView
+from webordinary.core.views import Happening, HeadView, JobView, LaneView, WorkerView
 from webordinary.core.waiting import Cause, Reason, counted, span, why
 
 NOW = 1_000_000.0
@@ -88,6 +89,7 @@ def test_back_off_and_parking_explain_themselves_with_or_without_an_owner(lane: 
     assert "starts in 8.0 s" in retry.text
     parked = reason(replace(lane, head=retrying, parked_until=NOW + 300), FULL)
     assert (parked.cause, parked.until) == (Cause.PARKED, NOW + 300)
+    assert "its breaker is open" in parked.text
 
 
 def test_a_job_whose_back_off_is_over_waits_for_a_worker_like_any_other() -> None:
@@ -106,8 +108,11 @@ def test_without_workers_nobody_is_blamed() -> None:
 def test_full_workers_are_told_from_free_ones() -> None:
     full = reason(WAITING, FULL)
     assert full.cause is Cause.NO_FREE_WORKER
-    assert full.text.startswith("all 1 slot of 1 worker are taken")
+    assert full.text.startswith("the one slot of the one worker is taken;")
     assert reason(WAITING, FULL, FREE).cause is Cause.BEING_CLAIMED
+    wide = replace(FULL, slots=2, lanes=(LANE, LANE))
+    assert reason(WAITING, wide).text.startswith("all 2 slots of the one worker are taken;")
+    assert reason(WAITING, wide, FULL).text.startswith("all 3 slots of 2 workers are taken;")
 
 
 def test_a_lane_that_a_free_worker_leaves_alone_is_pointed_out() -> None:
@@ -123,6 +128,89 @@ def test_a_lost_owner_is_replaced_by_the_next_sweep() -> None:
     assert found.until > NOW
     asked_for = replace(lost, waiting_since=NOW - 1)
     assert reason(asked_for, FREE).cause is Cause.BEING_CLAIMED
+
+
+# --- estimates ------------------------------------------------------------------------------------
+
+
+def done(lane: Lane, seconds: float) -> JobView:
+    return JobView(
+        JobId(f"d{seconds}"), lane, JobState.DONE, "", "", "", 1, NOW - 500, NOW - 400, NOW - 400 + seconds,
+        None, OWNER, 1, False, None, "", 0,
+    )  # fmt: skip
+
+
+def estimated(lane: LaneView, known: Known, *workers: WorkerView) -> Reason:
+    return why(lane, workers or (FULL,), LIMITS, NOW, known)
+
+
+OTHER = Lane("bakery", "john")
+OWN_JOBS = [done(LANE, seconds) for seconds in (20.0, 47.0, 90.0)]
+
+
+def test_a_busy_owner_is_estimated_from_the_lanes_own_jobs() -> None:
+    known = Known([*OWN_JOBS, *(done(OTHER, 1.0) for _ in range(9))])
+    busy = estimated(replace(RUNNING, depth=3), known)
+    assert busy.expected == NOW - 7 + 47
+    assert busy.text.endswith(
+        "2 jobs behind it; the next one starts in about 40 s, as an estimate "
+        "(half of the last 3 jobs of this lane took up to 47 s)"
+    )
+    assert busy.until == NOW - 7 + LIMITS.job_budget_seconds
+    assert "done in about 40 s" in estimated(RUNNING, known).text
+
+
+def test_a_lane_with_few_jobs_is_compared_with_everybody() -> None:
+    busy = estimated(replace(RUNNING, depth=2), Known([done(OTHER, 30.0)]))
+    assert busy.expected == NOW - 7 + 30
+    assert "(the last job took 30 s)" in busy.text
+
+
+def test_a_job_that_takes_longer_than_usual_is_given_no_end() -> None:
+    """An estimate that has passed is no estimate."""
+    late = estimated(RUNNING, Known([done(OTHER, 5.0)]))
+    assert late.expected is None
+    assert "longer than usual (the last job took 5.0 s)" in late.text
+
+
+HELD = replace(RUNNING, lane=OTHER)
+
+
+def test_a_lane_without_a_free_worker_is_told_when_a_slot_may_come() -> None:
+    full = estimated(WAITING, Known(OWN_JOBS, [HELD, WAITING]))
+    assert (full.cause, full.expected) == (Cause.NO_FREE_WORKER, NOW - 7 + 47)
+    assert "in about 40 s, as an estimate" in full.text
+    assert full.until == NOW - 7 + LIMITS.job_budget_seconds
+
+
+def test_lanes_that_waited_longer_go_first() -> None:
+    first = replace(WAITING, lane=Lane("choir", "lena"), waiting_since=NOW - 60)
+    full = estimated(WAITING, Known(OWN_JOBS, [HELD, first, WAITING]))
+    assert "1 lane waited longer" in full.text
+    assert full.expected == NOW - 7 + 47 + 47
+    assert full.until is None  # nobody knows how long the first one will take
+
+
+def test_an_idle_claim_is_exchanged_within_a_moment() -> None:
+    full = estimated(WAITING, Known(OWN_JOBS, [replace(OWNED, lane=OTHER), HELD]))
+    assert full.expected == NOW + LIMITS.exchange_grace_seconds
+
+
+def test_a_lane_with_a_backlog_has_its_turn_first() -> None:
+    long = replace(HELD, depth=9, claimed_at=NOW - 5)
+    assert estimated(WAITING, Known([done(OTHER, 10.0)], [long])).expected == NOW - 5 + LIMITS.turn_seconds
+
+
+def test_without_any_ended_job_only_the_latest_is_told() -> None:
+    full = estimated(WAITING, Known((), [HELD]))
+    assert (full.expected, full.until) == (None, NOW - 7 + LIMITS.job_budget_seconds)
+    assert "estimate" not in full.text
+    late = estimated(WAITING, Known([done(OTHER, 2.0)], [HELD]))
+    assert late.expected is None
+    assert "what runs takes longer than usual" in late.text
+
+
+# --- words ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -146,3 +234,8 @@ def test_lengths_of_time_are_written_as_people_say_them(seconds: float, words: s
 
 def test_counting() -> None:
     assert (counted(1, "job"), counted(0, "job"), counted(1200, "job")) == ("1 job", "0 jobs", "1,200 jobs")
+
+
+def test_an_operator_takes_a_lane_from_its_owner() -> None:
+    assert f"{Happening.EVICTED.value} {Happening.EVICTED.link} vm.1" == "released by the operator from vm.1"
+    assert f"{Happening.CLAIMED.value} {Happening.CLAIMED.link} vm.1" == "claimed by vm.1"

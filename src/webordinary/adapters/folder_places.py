@@ -117,7 +117,8 @@ class ProjectFolder:
         return self.releases / release / "site"
 
     def has(self, release: str) -> bool:
-        return (self.releases / release / "manifest.json").exists()
+        """Whether a release is kept, complete."""
+        return bool(_RELEASE.fullmatch(release)) and (self.releases / release / "manifest.json").exists()
 
     def manifest(self, release: str) -> Release:
         """Read what is in a release."""

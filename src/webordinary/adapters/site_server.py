@@ -1,5 +1,7 @@
 """A web server for what `FolderPublisher` published: previews at /PROJECT/, live sites at /live/PROJECT/.
 
+Releases that are kept, whatever is shown now, are at /-/PROJECT/RELEASE/: no project can be called "-".
+
 A request chooses its release once, by reading the pointer. After that only names that are in the release's
 manifest are files: no path that was asked for ever reaches the disk.
 """
@@ -32,6 +34,7 @@ from webordinary.core.release import Place, ReleasedFile
 from webordinary.publish.kinds import content_type
 
 SITES_LISTED_MAX = 1_000
+KEPT = "-"  # no project's name
 STOP_SECONDS = 2  # what is being sent when told to stop may take so long
 _RELEASES_REMEMBERED = 32
 _INDEX, _OWN_MISSING = "index.html", "404.html"
@@ -40,6 +43,11 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "strict-origin-when-cross-origin",
 }
+
+
+def kept_path(project: str, release: str) -> str:
+    """Where a release is seen for as long as it is kept."""
+    return f"/{KEPT}/{project}/{release}/"
 
 
 def site_app(root: Path) -> ASGIApp:
@@ -143,16 +151,24 @@ class _Sites:
             return _own_page(unavailable_page(words), 503)
 
     def _from_site(self, request: Request, path: str) -> Response | None:
-        place, project, rest, slash = _parted(path)
         for _ in range(2):  # the release may be thrown away between choosing and opening: then choose again
-            chosen = self._chosen(place, project)
+            chosen, rest = self._asked(path)
             if chosen is None:
                 return None
-            if not slash:
+            if rest is None:
                 return _redirect(chosen.prefix)
             with contextlib.suppress(FileNotFoundError):
                 return _from_release(request, chosen, rest)
         return None
+
+    def _asked(self, path: str) -> tuple[_Chosen | None, str | None]:
+        """The release that an address means, and what is asked of it; None: only its slash is missing."""
+        place, project, rest, slash = _parted(path)
+        if project != KEPT or place is not Place.PREVIEW:
+            return self._chosen(place, project), rest if slash else None
+        project, _, rest = rest.partition("/")
+        release, slash_after, rest = rest.partition("/")
+        return self._kept(project, release), rest if slash_after else None
 
     def _beside(self, request: Request, path: str) -> Response | None:
         """Help a site that was made for the top of a server: `/a.css` on a page of /amelia/ is its own."""
@@ -162,8 +178,7 @@ class _Sites:
             return None
         if not referer.netloc or referer.netloc != request.headers.get("host"):
             return None
-        place, project, _, _ = _parted(referer.path)
-        chosen = self._chosen(place, project)
+        chosen, _ = self._asked(referer.path)
         if chosen is None or path.startswith(chosen.prefix) or _found(chosen, path[1:]) is None:
             return None
         return _redirect(chosen.prefix + path[1:], {"vary": "referer", "cache-control": "no-store"})
@@ -176,6 +191,16 @@ class _Sites:
                 return None
             prefix = f"/live/{project}/" if place is Place.LIVE else f"/{project}/"
             return _Chosen(prefix, folder.site(standing.release), self._files(project, standing.release))
+        except (BadLane, NotFound):
+            return None
+
+    def _kept(self, project: str, release: str) -> _Chosen | None:
+        try:
+            folder = ProjectFolder(self._root, project)
+            if not folder.has(release):
+                return None
+            prefix = kept_path(project, release)
+            return _Chosen(prefix, folder.site(release), self._files(project, release))
         except (BadLane, NotFound):
             return None
 

@@ -9,12 +9,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from webordinary.adapters.system_clock import SystemClock
+from webordinary.claim.explaining import explained
 from webordinary.cli.arguments import LIST_MAX
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobState
 from webordinary.core.site import Member
 from webordinary.core.views import JobView, LaneView
-from webordinary.core.waiting import Reason, why
+from webordinary.core.waiting import Reason
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.wiring.folders import store_path
@@ -46,8 +47,7 @@ class Desk:
     async def reasons(self, lanes: list[LaneView]) -> list[tuple[LaneView, Reason]]:
         """Say of each lane what it waits for."""
         workers = await self.backend.ledger.workers()
-        limits, now = self.settings.limits, self.clock.now()
-        return [(lane, why(lane, workers, limits, now)) for lane in lanes]
+        return await explained(self.backend.ledger, lanes, workers, self.settings.limits, self.clock.now())
 
     async def reason(self, job: JobView) -> Reason:
         """Say what a job's lane waits for."""

@@ -13,9 +13,9 @@ from webordinary.cli.exits import Exit, exit_of
 from webordinary.cli.invocation import typed
 from webordinary.cli.words import FAINT, clean, painted, print_json, state_colour
 from webordinary.core.errors import BadInput
-from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, Intent, JobId, JobState
+from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, JobId, JobState
 from webordinary.core.views import JobView
-from webordinary.core.waiting import Cause, Reason, counted, span
+from webordinary.core.waiting import UNOWNED, Cause, Reason, counted, span
 from webordinary.dispatch.submitting import Receipt, Request, submit
 
 LOOK_SECONDS = 0.5  # how often somebody who waits is told what changed
@@ -56,19 +56,6 @@ def run(args: argparse.Namespace) -> int:
     return at_desk(args, submit_and_wait, create=True)
 
 
-def configure_word(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of a command that submits one word."""
-    add_lane(parser)
-    add_wait(parser)
-    add_common(parser)
-
-
-def run_word(args: argparse.Namespace, word: Intent) -> int:
-    """Submit one word, as a mail of one word would; it waits behind what runs."""
-    args.request = Request(args.lane, word.value, arrival=Arrival.QUEUE, intent=word)
-    return at_desk(args, submit_and_wait)
-
-
 def _instruction(text: str) -> str:
     if text != "-":
         return text
@@ -89,6 +76,8 @@ async def submit_and_wait(args: argparse.Namespace, desk: Desk) -> int:
     if args.wait is None:
         if args.json:
             print_json(_as_json(receipt))
+        else:
+            print(f"  to follow it: {typed('job', receipt.stored.job, home=desk.settings.home)}")
         return Exit.OK
     sys.stdout.flush()  # whoever reads this through a pipe wants to know before the wait
     job = await _Wait(desk, receipt.stored.job, quiet=args.json, told=told).wait(args.wait)
@@ -135,8 +124,10 @@ async def _tell(receipt: Receipt, desk: Desk) -> tuple[JobState, Cause] | None:
         print(f"  {receipt.owner.worker} has held the lane for {span(now - receipt.owner.claimed_at)}")
     elif job.state not in ENDED:
         reason = await desk.reason(job)
+        # Since the gatekeeper looked, a worker may have come: then the reason names it.
+        nobody = "nobody holds the lane yet: " if reason.cause in UNOWNED else ""
         start = f"; start some with `{typed('up', home=desk.settings.home)}`"
-        print(f"  nobody holds the lane yet: {reason.text}{start if reason.cause is Cause.NO_WORKER else ''}")
+        print(f"  {nobody}{reason.text}{start if reason.cause is Cause.NO_WORKER else ''}")
         return job.state, reason.cause
     return None
 

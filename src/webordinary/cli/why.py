@@ -11,7 +11,7 @@ from webordinary.cli.lanes import as_json
 from webordinary.cli.words import BOLD, cause_colour, painted, print_json
 from webordinary.core.lane import Lane
 from webordinary.core.views import LaneView
-from webordinary.core.waiting import Reason
+from webordinary.core.waiting import ESTIMATED, Reason, span
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,13 +41,17 @@ async def _why(args: argparse.Namespace, desk: Desk) -> int:
         found = [as_json(lane, reason) for lane, reason in reasons]
         print_json(found[0] if args.lane else found)
     else:
-        print("\n".join(in_words(lane, reason) for lane, reason in reasons) or "no lane has work")
+        now = desk.clock.now()
+        print("\n".join(in_words(lane, reason, now) for lane, reason in reasons) or "no lane has work")
     return Exit.OK
 
 
-def in_words(lane: LaneView, reason: Reason) -> str:
+def in_words(lane: LaneView, reason: Reason, now: float) -> str:
     """A lane and its reason in one line."""
     cause = painted(reason.cause.value, cause_colour(reason.cause))
     behind = f" ({lane.depth} in line)" if lane.depth else ""
+    latest = ""
+    if reason.cause in ESTIMATED and reason.until is not None:
+        latest = f"; at the latest in {span(reason.until - now)}"
     dead = f"; {lane.dead} dead, see `webordinary dead list`" if lane.dead else ""
-    return f"{painted(str(lane.lane), BOLD)}  {cause}{behind}: {reason.text}{dead}"
+    return f"{painted(str(lane.lane), BOLD)}  {cause}{behind}: {reason.text}{latest}{dead}"

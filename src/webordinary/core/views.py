@@ -108,6 +108,14 @@ class Happening(StrEnum):
     REDRIVEN = "redriven"
     DROPPED = "dropped"
 
+    @property
+    def link(self) -> str:
+        """The word between what happened and the lane's owner: an operator takes a lane *from* its owner."""
+        return _LINKS.get(self, "by")
+
+
+_LINKS = {Happening.EVICTED: "from", Happening.PARKED: "while held by"}
+
 
 @dataclass(frozen=True, slots=True)
 class LaneEvent:

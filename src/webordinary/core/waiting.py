@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from webordinary.core.claim import WorkerId
+from webordinary.core.estimating import Known, Pace, pace, turn
 from webordinary.core.job import JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.views import LaneView, WorkerView
@@ -14,6 +15,7 @@ from webordinary.core.views import LaneView, WorkerView
 SILENT_BEATS = 2  # an owner that missed so many beats is probably lost
 TAKEN_WITHIN_SECONDS = 5.0  # a free worker takes a waiting lane at once; longer means it does not want to
 SWEEP_JITTER = 1.5  # a sweep comes after at most so many times its interval
+NOTHING_KNOWN = Known()
 
 
 class Cause(StrEnum):
@@ -36,6 +38,10 @@ class Cause(StrEnum):
 
 QUIET = frozenset({Cause.EMPTY, Cause.IDLE})
 MOVING = frozenset({Cause.RUNNING, Cause.OWNER_BUSY, Cause.STARTING, Cause.BEING_CLAIMED})
+UNOWNED = frozenset(
+    {Cause.NO_WORKER, Cause.OWNER_LOST, Cause.NO_FREE_WORKER, Cause.NOT_TAKEN, Cause.BEING_CLAIMED}
+)
+ESTIMATED = frozenset({Cause.RUNNING, Cause.OWNER_BUSY, Cause.NO_FREE_WORKER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +54,21 @@ class Reason:
     worker: WorkerId | None = None
     job: JobId | None = None
     behind: int = 0  # jobs that wait behind the one the lane is at
+    expected: float | None = None  # when it goes on, estimated
 
 
-def why(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float) -> Reason:
-    """Say what a lane waits for. `workers` are those that showed themselves within a lease."""
+def why(
+    lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float, known: Known = NOTHING_KNOWN
+) -> Reason:
+    """Say what a lane waits for. `workers` are those that showed themselves within a lease.
+
+    Causes in `ESTIMATED` say when it goes on, as far as that can be estimated from what is `known`.
+    """
     if lane.head is None:
         return _without_work(lane, limits, now)
     if lane.owned_at(now):
-        return _silent(lane, workers, limits, now) or _owned(lane, limits, now)
-    return _held_back(lane, now) or _unowned(lane, workers, limits, now)
+        return _silent(lane, workers, limits, now) or _owned(lane, limits, now, known)
+    return _held_back(lane, now) or _unowned(lane, workers, limits, now, known)
 
 
 def _without_work(lane: LaneView, limits: Limits, now: float) -> Reason:
@@ -83,7 +95,7 @@ def _silent(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: 
     return Reason(Cause.OWNER_SILENT, text, lane.lease_until, lane.worker, _head(lane), lane.depth - 1)
 
 
-def _owned(lane: LaneView, limits: Limits, now: float) -> Reason:
+def _owned(lane: LaneView, limits: Limits, now: float, known: Known) -> Reason:
     running, behind = lane.running, lane.depth - 1
     if running is None:
         starting = f"{lane.worker} holds it and starts its next job now"
@@ -92,18 +104,35 @@ def _owned(lane: LaneView, limits: Limits, now: float) -> Reason:
         )
     began = running.started_at or now
     until = began + limits.job_budget_seconds
+    usual = pace(lane.lane, known.ended)
+    expected = min(began + usual.seconds, until) if usual else None
+    if expected is not None and expected <= now:
+        expected = None  # it takes longer than usual: how much longer, nobody knows
     text = f"{lane.worker} has been on job {running.id} for {span(now - began)}"
-    if not behind:
-        return Reason(Cause.RUNNING, text, until, lane.worker, running.id)
-    text += f"; {counted(behind, 'job')} behind it"
-    return Reason(Cause.OWNER_BUSY, text, until, lane.worker, running.id, behind)
+    if behind:
+        text += f"; {counted(behind, 'job')} behind it"
+    if usual:
+        text += f"; {_end_in_words(usual, expected, now, 'the next one starts' if behind else 'done')}"
+    cause = Cause.OWNER_BUSY if behind else Cause.RUNNING
+    return Reason(cause, text, until, lane.worker, running.id, behind, expected)
+
+
+def _end_in_words(usual: Pace, expected: float | None, now: float, what: str, late: str = "") -> str:
+    whose = " of this lane" if usual.own else ""
+    basis = f"half of the last {usual.jobs} jobs{whose} took up to {span(usual.seconds)}"
+    if usual.jobs == 1:
+        basis = f"the last job took {span(usual.seconds)}"
+    if expected is None:
+        return f"{late}longer than usual ({basis})"
+    return f"{what} in about {span(expected - now)}, as an estimate ({basis})"
 
 
 def _held_back(lane: LaneView, now: float) -> Reason | None:
     """Held by a rule and not for want of a worker: parked, or its head waits for its next attempt."""
     behind, head = lane.depth - 1, lane.head
     if lane.parked_until is not None and lane.parked_until > now:
-        text = f"too many attempts in a row failed; it is parked for another {span(lane.parked_until - now)}"
+        left = span(lane.parked_until - now)
+        text = f"too many attempts in a row failed: its breaker is open, it is parked for another {left}"
         return Reason(Cause.PARKED, text, lane.parked_until, lane.worker, _head(lane), behind)
     if head and head.state is JobState.RETRYING and head.due_at is not None and head.due_at > now:
         left = span(head.due_at - now)
@@ -112,7 +141,9 @@ def _held_back(lane: LaneView, now: float) -> Reason | None:
     return None
 
 
-def _unowned(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float) -> Reason:
+def _unowned(
+    lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float, known: Known
+) -> Reason:
     behind, job = lane.depth - 1, _head(lane)
     taking = [worker for worker in workers if not worker.draining]
     sweep = limits.sweep_seconds * SWEEP_JITTER
@@ -125,17 +156,38 @@ def _unowned(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now:
         )
         return Reason(Cause.OWNER_LOST, text, now + sweep, lane.worker, job, behind)
     if all(len(worker.lanes) >= worker.slots for worker in taking):
-        slots = sum(worker.slots for worker in taking)
-        text = (
-            f"all {counted(slots, 'slot')} of {counted(len(taking), 'worker')} are taken; "
-            "it goes on when one is free or idle, or has had its turn"
-        )
-        return Reason(Cause.NO_FREE_WORKER, text, job=job, behind=behind)
+        return _all_taken(lane, taking, limits, now, known)
     waited = now - lane.waiting_since if lane.waiting_since is not None else 0.0
     if waited > TAKEN_WITHIN_SECONDS:
         text = "a worker has a free slot and does not take it: is it tied to another lane (--only), or stuck?"
         return Reason(Cause.NOT_TAKEN, text, job=job, behind=behind)
     return Reason(Cause.BEING_CLAIMED, "a free worker claims it now", job=job, behind=behind)
+
+
+def _all_taken(
+    lane: LaneView, taking: Sequence[WorkerView], limits: Limits, now: float, known: Known
+) -> Reason:
+    text = f"{_taken(sum(worker.slots for worker in taking), len(taking))}; it goes on when one is free"
+    text += " or idle, or has had its turn"
+    coming, usual = turn(lane, known, limits, now), pace(lane.lane, known.ended)
+    if coming and coming.ahead:
+        text += f"; {counted(coming.ahead, 'lane')} waited longer"
+    if coming and usual:
+        text += f"; {_end_in_words(usual, coming.expected, now, 'that is', 'what runs takes ')}"
+    return Reason(
+        Cause.NO_FREE_WORKER,
+        text,
+        coming.latest if coming else None,
+        job=_head(lane),
+        behind=lane.depth - 1,
+        expected=coming.expected if coming else None,
+    )
+
+
+def _taken(slots: int, workers: int) -> str:
+    if slots == 1:
+        return "the one slot of the one worker is taken"
+    return f"all {slots:,} slots of {'the one worker' if workers == 1 else f'{workers:,} workers'} are taken"
 
 
 def _head(lane: LaneView) -> JobId | None:

@@ -11,7 +11,7 @@ from webordinary.core.waiting import counted, span
 from webordinary.dashboard.metrics import Metrics, Sample, Spread, spread
 
 WIDTH, HEIGHT = 440.0, 190.0
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 10.0, 12.0, 26.0
+LEFT, RIGHT, TOP, BOTTOM = 66.0, 10.0, 12.0, 26.0  # on the left there is room for `100,000 s`, on a phone too
 BUCKETS = 24
 DECADES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0)
 CLAIM_KINDS = ("claimed", "taken over", "given in exchange", "released")
@@ -110,12 +110,15 @@ def _in_words(spread_: Spread | None, noun: str) -> str:
 def _times(
     name: str, title: str, samples: Sequence[Sample], now: float, *, empty: str, links: bool = False
 ) -> Chart:
-    """Samples in their order, on a logarithmic scale: a tenth of a second and ten minutes both matter."""
+    """Samples at their time, on a logarithmic scale: a tenth of a second and ten minutes both matter."""
     told = _in_words(spread(samples), "job" if links else "claim")
     if not samples:
         return Chart(name, title, told, empty)
     low, high = _decades([sample.seconds for sample in samples])
-    room = WIDTH - LEFT - RIGHT
+    first = samples[0].at
+
+    def x(at: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * min((at - first) / max(now - first, 1.0), 1.0)
 
     def y(seconds: float) -> float:
         share = (math.log10(min(max(seconds, low), high)) - math.log10(low)) / math.log10(high / low)
@@ -123,16 +126,16 @@ def _times(
 
     dots = [
         Dot(
-            LEFT + room * (number + 0.5) / len(samples),
+            x(sample.at),
             y(sample.seconds),
             sample.kind,
             f"{sample.of}: {sample.kind}, {span(sample.seconds)}",
             f"/jobs/{sample.of}" if links else "",
         )
-        for number, sample in enumerate(samples)
+        for sample in samples
     ]
     labels = [Label(LEFT - 6, y(decade), _decade(decade)) for decade in DECADES if low <= decade <= high]
-    ends = _ends(samples[0].at, now)
+    ends = _ends(first, now)
     return Chart(name, title, told, empty, [*labels, *ends], dots, legend=sorted({dot.kind for dot in dots}))
 
 

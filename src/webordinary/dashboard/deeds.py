@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from webordinary.core.errors import BadInput, NotFound
+from webordinary.core.errors import BadInput
 from webordinary.core.job import Arrival, Duplicate, Intent, Job, JobId, Submitted
 from webordinary.core.lane import Lane
 from webordinary.dashboard.parts import Parts
+from webordinary.dispatch.overtaking import arrival_of
+from webordinary.dispatch.submitting import project_of_member
 
 # What a job without a mail says of itself.
 WORDS = {Intent.UNDO: "undo", Intent.REDO: "redo", Intent.PUBLISH: "publish"}
@@ -41,14 +43,12 @@ async def submit(
     parts: Parts, lane: Lane, instruction: str, intent: Intent = Intent.EDIT, arrival: Arrival | None = None
 ) -> Submitted | Duplicate:
     """Queue a job for somebody who may edit the project; nobody is written to about it."""
-    directory = parts.backend.directory
-    project = await directory.project(lane.project)
-    if project is None or all(member.lane != lane for member in await directory.members(lane.project)):
-        raise NotFound(f"{lane} is nobody who may edit a site here; `webordinary onboard` lets people in")
+    project = await project_of_member(parts.backend.directory, lane)
     if intent is Intent.EDIT and not instruction.strip():
         raise BadInput("the instruction is empty")
     unique = parts.clock.unique()
     words = instruction if intent is Intent.EDIT else WORDS[intent]
+    chosen = arrival or await arrival_of(intent, parts.backend.ledger, lane, "", project.arrival)
     return await parts.backend.broker.submit(
-        Job(JobId(unique), lane, words, f"<{unique}@dashboard>", arrival or project.arrival, intent=intent)
+        Job(JobId(unique), lane, words, f"<{unique}@dashboard>", chosen, intent=intent)
     )

@@ -19,6 +19,10 @@ SentMail = Callable[
     [Letter], Awaitable[bytes | None]
 ]  # a letter's bytes as they went out; None: not kept here
 
+Kept = Callable[
+    [str, str], Awaitable[str]
+]  # of this project, this release: where it is seen; "" if it is not kept any more
+
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -33,6 +37,7 @@ class Parts:
     publisher: Publisher | None = None
     send: Send | None = None  # None: no try-it box
     sent_mail: SentMail | None = None
+    kept: Kept | None = None  # None: where sites are published, no former release is kept
     mail_address: str = "edit@localhost"  # where people write to
     site_address: str = ""  # origin of the sites, e.g. http://127.0.0.1:8080; another one than ours
     hosts: tuple[str, ...] = LOOPBACK_HOSTS  # names we answer to, whatever the port

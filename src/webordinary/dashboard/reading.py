@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from webordinary.claim.explaining import explained
 from webordinary.core.errors import NotFound
 from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.lane import Lane
@@ -12,7 +13,7 @@ from webordinary.core.mail import Letter, MailId, MailRecord, MailState
 from webordinary.core.release import Place
 from webordinary.core.site import Member
 from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
-from webordinary.core.waiting import SILENT_BEATS, Cause, Reason, why
+from webordinary.core.waiting import SILENT_BEATS, Cause, Reason
 from webordinary.core.work import KeptEvent
 from webordinary.dashboard.asking import Page, letter_cursor, page_of
 from webordinary.dashboard.parts import Parts
@@ -72,7 +73,7 @@ class Site:
 async def reasoned(parts: Parts, lanes: Sequence[LaneView]) -> list[Reasoned]:
     """Say of each lane what it waits for."""
     workers, now = await parts.backend.ledger.workers(), parts.clock.now()
-    return [(lane, why(lane, workers, parts.limits, now)) for lane in lanes]
+    return await explained(parts.backend.ledger, lanes, workers, parts.limits, now)
 
 
 async def lanes_page(parts: Parts, *, limit: int, after: Lane | None, busy: bool) -> Page[Reasoned]:
@@ -90,15 +91,13 @@ async def seated(parts: Parts) -> list[Seated]:
     for lane in held:
         if lane not in known:
             known[lane] = await ledger.lane(lane)
+    seen = [known[lane] for worker in workers for lane in worker.lanes if lane in known]
+    reasons = {view.lane: (view, reason) for view, reason in await reasoned(parts, seen)}
     return [
         Seated(
             worker,
             now - worker.seen_at <= SILENT_BEATS * parts.limits.beat_seconds,
-            [
-                (known[lane], why(known[lane], workers, parts.limits, now))
-                for lane in worker.lanes
-                if lane in known
-            ],
+            [reasons[lane] for lane in worker.lanes if lane in reasons],
         )
         for worker in workers
     ]
@@ -240,3 +239,26 @@ async def release_of(parts: Parts, project: str) -> str:
     """Name the release that is previewed, so that a frame loads again when it changes."""
     current = await parts.publisher.current(project, Place.PREVIEW) if parts.publisher else None
     return current[0].id if current else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A release of a site, as it was."""
+
+    name: str
+    address: str  # "" if it is not kept any more
+
+
+async def sights(parts: Parts, job: JobView) -> list[Sight]:
+    """The release before a job and its own: what the site looked like then, not what it looks like today.
+
+    None at all where no former release is ever kept.
+    """
+    own, former = job.facts.get("release", ""), job.facts.get("former_release", "")
+    if not own or parts.kept is None:
+        return []
+    named = [("Before this job", former)] if former and former != own else []
+    return [
+        Sight(name, await parts.kept(job.lane.project, release))
+        for name, release in [*named, ("After this job", own)]
+    ]

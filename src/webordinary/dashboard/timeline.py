@@ -12,11 +12,16 @@ from webordinary.core.views import Happening, JobView, LaneEvent, LaneView
 from webordinary.core.waiting import span
 
 WIDTH = 960.0
-LEFT, RIGHT = 150.0, 16.0  # room for names; a margin
-ROW, BAR, TOP = 34.0, 16.0, 14.0
-TICK_APART = 96.0
+LEFT, RIGHT = (
+    16.0,
+    16.0,
+)  # margins; names are above their rows, so that they stay in sight when it is scrolled
+ROW, BAR, TOP = 38.0, 16.0, 20.0
+TICK_APART = 110.0
+TICK_HALF = 48.0  # about half of a label's width
 WORKERS_DRAWN = 6
-LABEL_CHARACTERS = 20
+LABEL_CHARACTERS = 40
+NAMES_WIDTH = 320.0
 
 TAKES = frozenset({Happening.CLAIMED, Happening.TAKEN_OVER})
 GIVES = frozenset({Happening.EXCHANGED, Happening.RELEASED, Happening.EVICTED})
@@ -50,6 +55,7 @@ class Tick:
 
     x: float
     label: str
+    anchor: str = "middle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,9 @@ class Timeline:
     told: str  # the picture in words
     width: float = WIDTH
     left: float = LEFT
+    right: float = WIDTH - RIGHT
     bar: float = BAR
+    names_width: float = NAMES_WIDTH
 
 
 class Axis:
@@ -93,10 +101,10 @@ class Axis:
 
     def ticks(self, now: float) -> list[Tick]:
         """Name moments, the latest first, as long as there is room."""
-        ticks = [Tick(self._x[-1], "now")]
+        ticks = [Tick(self._x[-1], "now", "end")]
         for at, x in zip(reversed(self._at), reversed(self._x), strict=True):
             if ticks[-1].x - x >= TICK_APART:
-                ticks.append(Tick(x, f"{span(now - at)} ago"))
+                ticks.append(Tick(x, f"{span(now - at)} ago", "start" if x < TICK_HALF else "middle"))
         return ticks
 
 

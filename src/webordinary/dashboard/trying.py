@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import formatdate
+from http import HTTPStatus
 
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from webordinary.core.errors import BadInput, NotAllowed, NotFound
+from webordinary.core.errors import BackendUnavailable, BadInput, NotAllowed, NotFound
 from webordinary.core.job import ENDED, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import FINAL_LETTERS, Letter, MailRecord, MailState
 from webordinary.core.release import Place
 from webordinary.core.text import storable
 from webordinary.dashboard.asking import Asked, text_of
+from webordinary.dashboard.first_page import Draft, overview
 from webordinary.dashboard.front import SEE_OTHER, Front, text
 from webordinary.dashboard.reading import JobCase, address, job_case, mail_with_message_id, release_of
 
@@ -48,19 +51,46 @@ class TryPages:
     def routes(self) -> list[Route]:
         """Where they are."""
         return [
+            Route("/try", self.box),
             Route("/try", self.send, methods=["POST"]),
             Route("/try/{key}", self.follow),
         ]
 
+    async def box(self, request: Request) -> Response:
+        """Where the address leads that a form which came back left in the browser."""
+        Asked(request)
+        return await overview(self._front, request)
+
     async def send(self, request: Request) -> Response:
+        try:
+            async with self._front.form(request) as form:
+                return await self._sent(request, form)
+        except HTTPException as error:
+            if error.status_code != HTTPStatus.BAD_REQUEST:
+                raise
+            problem = f"The form could not be read: {error.detail} Nothing was sent."
+            draft = Draft(subject="", text="", problem=problem)
+            return await overview(self._front, request, draft, status=error.status_code)
+
+    async def _sent(self, request: Request, form: FormData) -> Response:
+        """Send what the form says, or give it back with what is wrong: nobody writes a mail twice."""
         send, recipient = self._parts.send, self._parts.mail_address
-        async with self._front.form(request) as form:
-            if send is None:
-                raise NotAllowed("this dashboard has no way to send mail; nothing was sent")
+        if send is None:
+            raise NotAllowed("this dashboard has no way to send mail; nothing was sent")
+        try:
             sender = await self._sender(text(form, "sender"))
             key = self._parts.clock.unique()
-            raw = await composed(form, sender, recipient, message_id_of(key, recipient))
-        await send(sender, raw)
+            await send(sender, await composed(form, sender, recipient, message_id_of(key, recipient)))
+        except (BadInput, BackendUnavailable) as error:
+            status = HTTPStatus.BAD_REQUEST if isinstance(error, BadInput) else HTTPStatus.SERVICE_UNAVAILABLE
+            draft = Draft(
+                text(form, "sender"),
+                text(form, "subject"),
+                text(form, "text").replace("\r\n", "\n"),
+                sentence(str(error)),
+                error.field if isinstance(error, Unsendable) else "",
+            )
+            return await overview(self._front, request, draft, status=status)
         return RedirectResponse(f"/try/{key}", SEE_OTHER)
 
     async def _sender(self, given: str) -> str:
@@ -68,7 +98,7 @@ class TryPages:
         lane, _, wanted = given.partition(" ")
         members = await self._parts.backend.directory.members(Lane.parse(lane).project)
         if all(str(member.lane) != lane or member.address != wanted for member in members):
-            raise BadInput(f"{given!r} is nobody who may edit a site here; nothing was sent")
+            raise Unsendable("sender", f"{given!r} is nobody who may edit a site here; nothing was sent")
         return wanted
 
     async def follow(self, request: Request) -> Response:
@@ -92,6 +122,20 @@ class TryPages:
         )
 
 
+class Unsendable(BadInput):
+    """What the box holds can't be made a mail."""
+
+    def __init__(self, field: str, told: str) -> None:
+        """Say which field it is about."""
+        super().__init__(told)
+        self.field = field
+
+
+def sentence(told: str) -> str:
+    """An error's words as a sentence of its own."""
+    return f"{told[:1].upper()}{told[1:].rstrip('.')}."
+
+
 def message_id_of(key: str, mail_address: str) -> str:
     """The Message-ID of a mail that was written on the page."""
     return f"<try-{key}@{mail_address.rpartition('@')[2]}>"
@@ -101,11 +145,14 @@ async def composed(form: FormData, sender: str, recipient: str, message_id: str)
     """Write the mail."""
     words, subject = text(form, "text").replace("\r\n", "\n"), " ".join(text(form, "subject").split())
     if not words.strip():
-        raise BadInput("the mail is empty: write what should be different on the site; nothing was sent")
-    if len(words) > TEXT_CHARACTERS_MAX or len(subject) > SUBJECT_CHARACTERS_MAX:
-        raise BadInput(
-            f"a subject has at most {SUBJECT_CHARACTERS_MAX} characters and a mail from here "
-            f"{TEXT_CHARACTERS_MAX:,}; nothing was sent"
+        raise Unsendable("text", "the mail is empty: write what should be different; nothing was sent")
+    if len(words) > TEXT_CHARACTERS_MAX:
+        raise Unsendable(
+            "text", f"a mail from here has at most {TEXT_CHARACTERS_MAX:,} characters; nothing was sent"
+        )
+    if len(subject) > SUBJECT_CHARACTERS_MAX:
+        raise Unsendable(
+            "subject", f"a subject has at most {SUBJECT_CHARACTERS_MAX} characters; nothing was sent"
         )
     mail = EmailMessage()
     try:
@@ -125,7 +172,7 @@ async def _attach(mail: EmailMessage, form: FormData) -> None:
         return
     content = await file.read(FILE_BYTES_MAX + 1)
     if len(content) > FILE_BYTES_MAX:
-        raise BadInput(f"a file has at most {FILE_BYTES_MAX // 2**20} MB; nothing was sent")
+        raise Unsendable("file", f"a file has at most {FILE_BYTES_MAX // 2**20} MB; nothing was sent")
     if content:
         name = " ".join(storable(file.filename).split())[:100]
         mail.add_attachment(content, "application", "octet-stream", filename=name)

@@ -14,6 +14,7 @@ from webordinary.core.release import Place
 from webordinary.core.views import JobView
 from webordinary.dashboard.asking import Asked, lane_of, text_of
 from webordinary.dashboard.charts import charts
+from webordinary.dashboard.first_page import overview
 from webordinary.dashboard.front import Front, as_picture, as_text
 from webordinary.dashboard.metrics import JOBS_WINDOW, measure
 from webordinary.dashboard.reading import (
@@ -23,15 +24,12 @@ from webordinary.dashboard.reading import (
     jobs_page,
     lanes_page,
     reasoned,
-    release_of,
     seated,
-    sites,
+    sights,
     summary,
 )
 from webordinary.dashboard.timeline import draw
 
-LATEST_SHOWN = 12
-LANES_ON_FIRST_PAGE = 8
 JOBS_OF_A_LANE = 30
 PATCH_BYTES = 256 * 1024
 # Facts that have their own place on the page, or mean nothing to people.
@@ -83,19 +81,7 @@ class WorkPages:
         token = asked.text("token")
         if token is not None:  # at once on to an address without it: addresses end up in histories
             return self._front.signed_in(token)
-        parts, ledger = self._parts, self._parts.backend.ledger
-        busy = await lanes_page(parts, limit=LANES_ON_FIRST_PAGE, after=None, busy=True)
-        return await self._front.page(
-            request,
-            "first.html",
-            summary=await summary(parts),
-            lanes=busy,
-            sites=await sites(parts),
-            latest=(await ledger.history(None, limit=LATEST_SHOWN))[::-1],
-            jobs=await ledger.jobs(limit=LANES_ON_FIRST_PAGE),
-            can_try=parts.send is not None,
-            mail_address=parts.mail_address,
-        )
+        return await overview(self._front, request)
 
     async def pool(self, request: Request) -> Response:
         Asked(request, "told")
@@ -164,9 +150,8 @@ class WorkPages:
             changes=job.facts.get("changes", "").splitlines(),
             patch=await self._patch(job),
             pictures=pictures_of(job),
+            sights=await sights(self._parts, job),
             preview=address(self._parts, job.lane.project, Place.PREVIEW),
-            live=address(self._parts, job.lane.project, Place.LIVE),
-            release=await release_of(self._parts, job.lane.project),
             last_event=case.events[-1].number if case.events else 0,
         )
 

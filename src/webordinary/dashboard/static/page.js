@@ -196,6 +196,17 @@ function tell(log, event) {
   if (pinned) log.scrollTop = log.scrollHeight;
 }
 
+// --- a file that is too large: told before it is sent, so that the words in the form are not lost -----------
+
+for (const file of document.querySelectorAll("input[data-megabytes]")) {
+  const most = Number(file.dataset.megabytes);
+  file.addEventListener("change", () => {
+    const large = file.files[0]?.size > most * 1024 * 1024;
+    file.setCustomValidity(large ? `A file has at most ${most} MB. Choose a smaller one, or none.` : "");
+    file.reportValidity();
+  });
+}
+
 // --- begin ---------------------------------------------------------------------------------------------
 
 document.addEventListener("visibilitychange", () => {

@@ -1,0 +1,80 @@
+"""What a command says about waiting: who holds the lane, and an estimate of how long."""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from webordinary.cli.desk import Desk, opened
+from webordinary.cli.main import main
+from webordinary.cli.submit import submit_and_wait
+from webordinary.core.claim import Ownership, Presence, WorkerId
+from webordinary.core.job import Arrival, Job, JobId
+from webordinary.core.lane import Lane
+from webordinary.core.outcome import Done
+from webordinary.dispatch.submitting import Request
+from webordinary.wiring.settings import load
+
+SCOTT, JOHN = Lane("amelia", "scott"), Lane("bakery", "john")
+W1 = WorkerId("vm.2848.k7p2mq")
+
+
+def at_desk(home: Path, what: Callable[[Desk], Awaitable[None]]) -> None:
+    async def done(desk: Desk) -> None:
+        await what(desk)
+
+    with opened(load(home), create=True) as desk:
+        asyncio.run(done(desk))
+
+
+class LateGatekeeper:
+    """The real one, and right after it has looked a worker claims the lane."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self._real = desk, desk.backend.gatekeeper
+
+    async def owner(self, lane: Lane) -> Ownership | None:
+        found = await self._real.owner(lane)
+        await self._desk.backend.broker.claim(W1, room=1, wait=0, only=lane)
+        await self._desk.backend.broker.keep(Presence(W1, 1, self._desk.clock.now()), [])
+        return found
+
+
+def test_a_lane_that_was_claimed_meanwhile_is_not_said_to_be_nobodys(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def submit(desk: Desk) -> None:
+        object.__setattr__(desk.backend, "gatekeeper", LateGatekeeper(desk))
+        request = Request(SCOTT, "Bigger letters", arrival=Arrival.QUEUE)
+        await submit_and_wait(argparse.Namespace(request=request, wait=None, json=False), desk)
+
+    at_desk(tmp_path, submit)
+    said = capsys.readouterr().out
+    assert f"{W1} holds it and starts its next job now" in said
+    assert "nobody holds" not in said
+
+
+def test_why_gives_an_estimate_and_the_latest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def busy(desk: Desk) -> None:
+        broker = desk.backend.broker
+        for number, lane in enumerate((SCOTT, SCOTT, SCOTT, JOHN)):
+            await broker.submit(Job(JobId(f"j{number}"), lane, "x", f"<{number}>", Arrival.QUEUE))
+        (claim,) = (await broker.claim(W1, room=1, wait=0, only=SCOTT)).claims
+        first = await broker.next_job(claim, wait=0)
+        assert first is not None
+        await asyncio.sleep(0.2)
+        await broker.settle(first, Done(), more=False)
+        assert await broker.next_job(claim, wait=0) is not None
+        await broker.keep(Presence(W1, 1, desk.clock.now()), [claim])
+
+    at_desk(tmp_path, busy)
+    assert main(["why", "--home", str(tmp_path)]) == 0
+    scott, john = capsys.readouterr().out.splitlines()
+    assert "owner busy" in scott
+    assert "(the last job took " in scott
+    assert "; at the latest in " in scott
+    assert "the one slot of the one worker is taken" in john
+    assert "(the last job took " in john
+    assert "; at the latest in " in john
