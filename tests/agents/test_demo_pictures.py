@@ -147,3 +147,18 @@ async def test_pictures_of_two_pages_need_a_page(room: Room) -> None:
         await asked(room, "replace the photo 'Old oven' on the about page with the attached one", PHOTO),
         Worked,
     )
+
+
+async def test_files_are_called_as_their_sender_calls_them(room: Room) -> None:
+    """Nobody who attached small.jpg and big.jpg knows what an image-2.jpg is."""
+    small = MailedFile("image-1.png", "image/png", "small.jpg")
+    big = MailedFile("image-2.jpg", "image/jpeg", "big.jpg")
+    (room.mail / big.name).write_bytes(JPEG)
+    unclear = await asked(room, "replace the hero photo with the attached one", small, big)
+    assert isinstance(unclear, Declined)
+    assert "there are 2 pictures attached (small.jpg, big.jpg)" in unclear.reason
+    result = await asked(room, "replace the hero photo with big.jpg", small, big)
+    assert isinstance(result, Worked), result
+    assert contents(room)["images/image-2.jpg"] == JPEG
+    assert "images/image-2.jpg (your big.jpg) is shown instead of old.jpg" in result.summary
+    assert result.summary.endswith("I did not use what was attached: small.jpg.")

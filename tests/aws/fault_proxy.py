@@ -48,6 +48,7 @@ class FaultProxy:
     seed: int = 0
     rate: float = 0.0  # the share of calls that meet a fault; may be changed at any time
     kinds: tuple[Fault, ...] = tuple(Fault)
+    refusal: str = ""  # the code that every call is answered with, if any; may be changed at any time
     piece_bytes: int = 0  # answers arrive in pieces of this size, with a pause after each; 0: in one
     endpoint: str = ""
     calls: Counter[str] = field(default_factory=Counter)
@@ -109,6 +110,8 @@ class FaultProxy:
         """Pass a call on, or not; None means that its connection breaks."""
         operation = _header(head, b"x-amz-target")
         self.calls[operation] += 1
+        if self.refusal:
+            return _error(400, self.refusal)
         fault = self._chance.choice(self.kinds) if self._chance.random() < self.rate else None
         if fault is not None:
             self.faults[fault] += 1

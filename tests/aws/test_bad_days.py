@@ -209,7 +209,7 @@ QUICK = AioConfig(connect_timeout=1, read_timeout=1, retries={"total_max_attempt
         (400, "ExpiredTokenException", "credentials"),
         (400, "UnrecognizedClientException", "credentials"),
         (400, "AccessDeniedException", "grant"),
-        (400, "ResourceNotFoundException", "table is missing"),
+        (400, "ResourceNotFoundException", "tables .*-jobs.* is missing.*webordinary cloud setup"),
     ],
 )
 async def test_what_the_cloud_answers_becomes_one_clear_sentence(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from tests.aws.faulty import FaultyCloud
 from tests.conformance.test_long_polls import soon, waiting
 from tests.conformance.world import AMELIA, LONG, W1, ManualClock, World
+from tests.emulators import REPOSITORY
+from webordinary.backends.aws.callbacks import OWED_AT_ONCE, WAITED_FOR_SECONDS
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.dynamo import Dynamo
+from webordinary.backends.aws.letters import CALLBACK, due
 from webordinary.backends.aws.queues import Queues
 from webordinary.backends.aws.rows import job_key
 from webordinary.backends.aws.settings import AwsSettings
@@ -194,3 +198,45 @@ async def test_what_is_no_job_is_told_to_whoever_waits_for_it(world: World, work
         told = await workflow.ended(execution)
         assert (told["status"], told["error"]) == ("FAILED", "BAD_INPUT")
         assert not poll.done()
+
+
+async def test_words_that_can_not_be_given_keep_no_other_back(
+    process: Callable[..., World], settings: AwsSettings, workflow: Workflow
+) -> None:
+    """Twenty-five of them once were all that a sweep looked at, for ever."""
+    line = FaultyCloud(settings)
+    dying, other = process(line), process()
+    for number in range(OWED_AT_ONCE):
+        owed = {
+            "about": f"stuck{number}",
+            "kind": CALLBACK,
+            "owed": CALLBACK,
+            "due": due(other.clock.now() - 60, f"{number:03d}"),
+            "owedAt": other.clock.now() - 60,
+            "taskToken": "",  # which the service takes for a mistake of the caller
+            "state": JobState.DONE.value,
+            "note": "",
+        }
+        await Dynamo(line, other.clock).put(settings.outbox, owed)
+    execution = await workflow.start("j1")
+    delivery = await picked_up(dying)
+    line.before["send_task_success"] = [DOWN]
+    await dying.broker.settle(delivery, Done("yes"), more=False)
+    await other.broker.sweep()
+    await other.broker.sweep()
+    assert (await workflow.ended(execution))["status"] == "SUCCEEDED"
+    assert await owed_now(line, settings) == OWED_AT_ONCE
+    other.clock.advance(WAITED_FOR_SECONDS + 1)
+    await other.broker.sweep()
+    assert await owed_now(line, settings) == 0, "no execution waits for so long"
+
+
+async def owed_now(line: Cloud, settings: AwsSettings) -> int:
+    told = await line.call("dynamodb", "scan", TableName=settings.outbox)
+    return len([item for item in told["Items"] if item["kind"]["S"] == CALLBACK])
+
+
+def test_a_callback_is_owed_for_as_long_as_the_state_machine_waits() -> None:
+    definition = json.loads((REPOSITORY / "infra" / "email-processor.asl.json").read_text())
+    waits = re.findall(r'"TimeoutSeconds": (\d+)', json.dumps(definition))
+    assert {float(seconds) for seconds in waits} == {WAITED_FOR_SECONDS}

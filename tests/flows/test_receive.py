@@ -3,116 +3,22 @@
 On real stores, with the real reader; the origin checks ask nobody, and mail from this machine is believed.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from tests.conformance.world import LIMITS, ManualClock
-from webordinary.adapters.folder_blobs import FolderBlobs
+from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, MARY, SCOTT, Door, door
 from webordinary.adapters.mail_checks.checks import OfflineChecks
-from webordinary.backends.memory.open import open_memory
-from webordinary.backends.sqlite.open import open_sqlite
-from webordinary.core.claim import WorkerId
 from webordinary.core.errors import CannotTellNow
-from webordinary.core.job import Arrival, Intent
+from webordinary.core.job import Arrival
 from webordinary.core.lane import Lane
-from webordinary.core.mail import (
-    Envelope,
-    LetterKind,
-    MailRecord,
-    MailState,
-    ParsedMail,
-    SessionId,
-    UnreadableMail,
-)
+from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
 from webordinary.core.session_token import session_address
-from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
-from webordinary.flows.receive import CONFIRMATION, Reception
-from webordinary.intake.authenticate import Trust
-from webordinary.intake.read import read
-from webordinary.ports.backend import Backend
-from webordinary.ports.images import NoImage, WebImage
+from webordinary.flows.receive import CONFIRMATION
 from webordinary.ports.mail_checks import Checks
 
-KEY = b"k" * 32
-ADDRESS = "edit@webordinary.example"
-HERE = Envelope(peer="127.0.0.1", helo="here", mail_from="someone@example.com", recipients=(ADDRESS,))
-ELSEWHERE = replace(HERE, peer="192.0.2.7")
-SCOTT, MARY = "scott@example.com", "mary@example.com"
-
-
-class Reader:
-    """Reads in this process: the bounds have tests of their own."""
-
-    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
-        return read(raw, ("webordinary.example",))
-
-
-class NoPictures:
-    """No picture comes up in these tests."""
-
-    async def web_ready(self, content: bytes) -> WebImage | NoImage:
-        return NoImage(f"{len(content)} bytes are no picture")
-
-
-class Door:
-    """A reception with two projects behind it."""
-
-    def __init__(self, backend: Backend, folder: Path, clock: ManualClock) -> None:
-        self.backend, self.clock = backend, clock
-        self.reception = Reception(
-            backend=backend,
-            blobs=FolderBlobs(folder),
-            reader=Reader(),
-            checks=OfflineChecks(),
-            images=NoPictures(),
-            clock=clock,
-            trust=Trust(loopback=True),
-            quotas=QuotaLimits(),
-            token_key=KEY,
-        )
-
-    async def onboard(self, lane: str, address: str, arrival: Arrival = Arrival.INTERRUPT) -> None:
-        member = Member(Lane.parse(lane), address)
-        await self.backend.directory.add_project(Project(member.lane.project, arrival))
-        await self.backend.directory.add_member(member)
-
-    async def mail(
-        self,
-        text: str,
-        *,
-        sender: str = SCOTT,
-        number: str = "1",
-        subject: str = "Site",
-        answers: str = "",
-        envelope: Envelope = HERE,
-        extra: str = "",
-    ) -> MailRecord:
-        threaded = f"In-Reply-To: {answers}\r\nReferences: {answers}\r\n" if answers else ""
-        raw = (
-            f"From: {sender}\r\nTo: {ADDRESS}\r\nSubject: {subject}\r\nMessage-ID: <{number}@example.com>\r\n"
-            f"{threaded}{extra}\r\n{text}\r\n"
-        )
-        return await self.reception.receive(raw.encode(), envelope)
-
-    async def letters(self) -> list[tuple[str, LetterKind]]:
-        return [(letter.about, letter.kind) for letter, _ in await self.backend.outbox.letters(limit=50)]
-
-    async def jobs(self) -> list[tuple[str, str]]:
-        listed = await self.backend.ledger.jobs(limit=50)
-        return [(str(job.lane), job.instruction) for job in reversed(listed)]
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
-    clock = ManualClock()
-    is_memory = request.param == "memory"
-    backend = open_memory(clock, LIMITS) if is_memory else open_sqlite(tmp_path / "home", clock, LIMITS)
-    yield Door(backend, tmp_path / "blobs", clock)
-    backend.close()
+__all__ = ["door"]
 
 
 async def test_a_members_mail_becomes_a_job_in_their_lane(door: Door) -> None:
@@ -267,38 +173,6 @@ async def test_a_bounce_is_never_answered(door: Door) -> None:
     assert record.state is MailState.IGNORED
 
 
-@pytest.mark.parametrize(
-    ("text", "intent"), [("Undo", "undo"), ("please publish it!", "publish"), ("redo", "redo")]
-)
-async def test_a_few_words_are_commands_that_need_no_model(door: Door, text: str, intent: str) -> None:
-    await door.onboard("amelia/scott", SCOTT)
-    await door.mail(text)
-    claimed = await door.backend.broker.claim(WorkerId("w"), room=1, wait=0)
-    delivery = await door.backend.broker.next_job(claimed.claims[0], wait=0)
-    assert delivery is not None
-    assert delivery.job.intent is Intent(intent)
-
-
-async def test_stop_stops_the_running_job_at_once_and_says_so(door: Door) -> None:
-    await door.onboard("amelia/scott", SCOTT)
-    first = await door.mail("Rebuild everything")
-    claimed = await door.backend.broker.claim(WorkerId("w"), room=1, wait=0)
-    await door.backend.broker.next_job(claimed.claims[0], wait=0)
-    record = await door.mail("Stop!", number="2", answers="<1@example.com>")
-    assert record.job is None
-    assert first.job is not None
-    assert (await door.backend.ledger.job(first.job)).interrupted
-    assert (record.id, LetterKind.STOPPED) in await door.letters()
-
-
-@pytest.mark.parametrize("word", ["help", "status"])
-async def test_help_and_status_are_answered_without_a_worker(door: Door, word: str) -> None:
-    await door.onboard("amelia/scott", SCOTT)
-    record = await door.mail(word)
-    assert await door.letters() == [(record.id, LetterKind(word))]
-    assert await door.jobs() == []
-
-
 async def test_the_project_and_the_mail_itself_choose_the_arrival_policy(door: Door) -> None:
     await door.onboard("amelia/scott", SCOTT, Arrival.QUEUE)
     await door.mail("one")
@@ -332,3 +206,18 @@ async def test_garbage_is_kept_for_the_operator(door: Door) -> None:
     record = await door.reception.receive(b"\x00\xff\xfe" * 500, HERE)
     assert record.state is MailState.QUARANTINED
     assert await door.letters() == []
+
+
+async def test_files_keep_the_names_that_their_sender_gave_them(door: Door) -> None:
+    """For people and in the prompt: one clean line, whatever the mail has there."""
+    await door.onboard("amelia/scott", SCOTT)
+    extra = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n"
+    disposition = "Content-Disposition: attachment; filename*=utf-8''our%20%0A%20prices.pdf"
+    text = (
+        "--b\r\n\r\nPut the prices on the page\r\n"
+        f"--b\r\nContent-Type: application/pdf\r\n{disposition}\r\n\r\n%PDF-1.4 prices\r\n--b--"
+    )
+    record = await door.mail(text, extra=extra)
+    kept = await door.backend.mailbox.mail(record.id)
+    assert kept is not None
+    assert [(file.name, file.claimed_name) for file in kept.files] == [("document-1.pdf", "our prices.pdf")]

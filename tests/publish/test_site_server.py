@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.publish.site_files import PROJECT, claim, put, released, site
+from tests.publish.site_files import PROJECT, claim, grow_old, put, released, site
 from webordinary.adapters.folder_publisher import FolderPublisher
-from webordinary.adapters.site_server import serve_sites
+from webordinary.adapters.site_server import kept_path, serve_sites
 from webordinary.core.errors import BackendUnavailable
 
 
@@ -250,3 +250,75 @@ async def test_a_stopped_server_frees_its_port_and_sets_no_signal_handler(root: 
     again = await serve_sites(root, port=served.port)
     assert again.port == served.port
     await again.stop()
+
+
+# --- releases that are kept -----------------------------------------------------------------------
+
+
+@pytest.fixture
+async def two(publisher: FolderPublisher, tmp_path: Path) -> tuple[str, str]:
+    """A former release, and the one that is previewed."""
+    former, latest = site(tmp_path / "former", "former"), site(tmp_path / "latest", "latest")
+    await publisher.publish(claim(1), *former, "c1")
+    await publisher.publish(claim(1), *latest, "c2")
+    return former[0].id, latest[0].id
+
+
+async def test_a_kept_release_is_seen_as_it_was(web: httpx.AsyncClient, two: tuple[str, str]) -> None:
+    """An old job's page must not show today's site."""
+    former, latest = two
+    assert (await web.get("/amelia/")).text == "<p>latest</p>"
+    assert (await web.get(kept_path("amelia", former))).text == "<p>former</p>"
+    assert (await web.get(kept_path("amelia", latest))).text == "<p>latest</p>"
+    assert (await web.get(f"/-/amelia/{former}/css/site.css")).text == "former"
+    slash = await web.get(f"/-/amelia/{former}")
+    assert (slash.status_code, slash.headers["location"]) == (307, f"/-/amelia/{former}/")
+    folder = await web.get(f"/-/amelia/{former}/about")
+    assert folder.headers["location"] == f"/-/amelia/{former}/about/"
+    assert (await web.post(f"/-/amelia/{former}/")).status_code == 405
+
+
+async def test_links_from_the_top_stay_in_the_kept_release(
+    web: httpx.AsyncClient, port: int, two: tuple[str, str]
+) -> None:
+    here = f"http://127.0.0.1:{port}/-/amelia/{two[0]}/about/"
+    answer = await web.get("/css/site.css", headers={"referer": here})
+    assert answer.headers["location"] == f"/-/amelia/{two[0]}/css/site.css"
+
+
+async def test_a_site_may_have_files_that_look_like_a_kept_release(
+    web: httpx.AsyncClient, publisher: FolderPublisher, two: tuple[str, str], tmp_path: Path
+) -> None:
+    """What is kept is beside the sites, never in front of their files."""
+    own = f"-/amelia/{two[0]}/index.html"
+    folder = put(tmp_path / "odd", {"index.html": "x", own: "the site's own"})
+    await publisher.publish(claim(1), released(folder), folder, "c3")
+    assert (await web.get(f"/amelia/{own}")).text == "the site's own"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/-", "/-/", "/-/amelia", "/-/amelia/", "/-/amelia/..", "/-/amelia/../", "/-/amelia/%2e%2e/places.json",
+     "/-/amelia/0123456789abcdef01234567/", "/-/nobody/{former}/", "/-/../{former}/", "/live/-/{former}/",
+     "/-/amelia/{former}/../../places.json", "/-/amelia/{former}/gone.html", "/-/amelia/unfinished/"],
+)  # fmt: skip
+async def test_only_whole_releases_are_kept_there(port: int, two: tuple[str, str], path: str) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    asked = path.replace("{former}", two[0])
+    writer.write(f"GET {asked} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    await writer.wait_closed()
+    assert answer.startswith("HTTP/1.1 404"), answer
+
+
+async def test_a_pruned_or_withdrawn_release_is_gone(
+    web: httpx.AsyncClient, publisher: FolderPublisher, root: Path, two: tuple[str, str], tmp_path: Path
+) -> None:
+    assert (await web.get(kept_path("amelia", two[0]))).status_code == 200  # and its manifest remembered
+    for word in ("third", "fourth"):
+        grow_old(root)
+        await publisher.publish(claim(1), *site(tmp_path / word, word), word)
+    assert (await web.get(kept_path("amelia", two[0]))).status_code == 404
+    await publisher.withdraw(PROJECT)
+    assert (await web.get(kept_path("amelia", two[1]))).status_code == 404

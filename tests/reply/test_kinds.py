@@ -4,10 +4,11 @@ import pytest
 
 from tests.reply.letters import DRAWING, JOB, MAIL, NEWER, PHOTO, WORKING, Read, job, mail, written
 from webordinary.core.job import Intent, JobId, JobState
-from webordinary.core.mail import FINAL_LETTERS, LetterKind
+from webordinary.core.mail import FINAL_LETTERS, KeptFile, LetterKind
 from webordinary.core.outcome import interrupted_note
 
 FIRST_LINE = "Change the homepage title to Spring Sale"
+BLUE = "Paint it blue\nall over"
 
 
 def says(letter: Read, *words: str) -> None:
@@ -110,13 +111,95 @@ def test_a_link_that_is_no_web_address_is_left_out(link: str) -> None:
     [
         (Intent.UNDO, ("taken back", "“redo”")),
         (Intent.REDO, ("is there again", "“undo”")),
-        (Intent.PUBLISH, ("shows this to everybody", "“undo”")),
+        (Intent.PUBLISH, ("shows this to everybody", "Then reply “publish”")),
     ],
 )
 def test_done_fits_what_was_asked_for(intent: Intent, words: tuple[str, ...]) -> None:
     letter = written(LetterKind.DONE, job(JobState.DONE, intent=intent))
     says(letter, *words)
     is_silent_about(letter, "has been changed")
+
+
+def test_done_that_changed_nothing_says_so_and_offers_no_undo() -> None:
+    """An undo would take back an older change, which nobody spoke of."""
+    about = job(JobState.DONE)
+    note, answered = "The title says Spring Sale already.", mail(files=(PHOTO,))
+    letter = written(LetterKind.DONE, about, answered, note=note, unused=PHOTO.name, unchanged="yes")
+    says(letter, "Nothing was changed.", "The title says Spring Sale already.", "Files I did not need:")
+    is_silent_about(letter, "Done!", "has been changed", "undo", "Files I used")
+
+
+def test_an_undo_names_what_it_took_back() -> None:
+    """A second one may have moved on to what was asked for in another conversation."""
+    about = job(JobState.DONE, intent=Intent.UNDO)
+    letter = written(LetterKind.DONE, about, note="Taken back: New hours", turned="New hours")
+    says(letter, "has been taken back: “New hours”", "“redo”")
+    is_silent_about(letter, "The last change", "What I did", "another conversation")
+    letter = written(LetterKind.DONE, about, turned="New hours", turned_elsewhere="yes")
+    says(letter, "made in another conversation")
+    redone = written(LetterKind.DONE, job(JobState.DONE, intent=Intent.REDO), turned="New hours")
+    says(redone, "is there again: “New hours”", "“undo”")
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (
+            {"stopped": BLUE},
+            ("I stopped.", "still working on “Paint it blue”", "nothing else was taken back"),
+        ),
+        ({"never_made": BLUE}, ("nothing to take back", "“Paint it blue” did not change anything")),
+    ],
+)
+def test_an_undo_that_came_before_the_change_says_that_nothing_else_was_undone(
+    facts: dict[str, str], words: tuple[str, ...]
+) -> None:
+    about = job(JobState.DONE, intent=Intent.UNDO)
+    letter = written(LetterKind.DONE, about, MAIL, None, **facts)
+    says(letter, *words, "reply “undo” again")
+    is_silent_about(letter, "Done!", "has been taken back", "redo", "all over")
+
+
+def test_published_says_what_went_live_and_that_undo_alone_does_not_take_it_back() -> None:
+    letter = written(
+        LetterKind.DONE,
+        job(JobState.DONE, intent=Intent.PUBLISH),
+        note="Everybody sees it now.",
+        live_changes="index.html: changed\nabout.html: new",
+        live_by_others="tara: Change the opening hours",
+        live_later="you: Paint it blue",
+    )
+    says(
+        letter, "index.html: changed", "about.html: new", "of other people", "tara: Change the opening hours"
+    )
+    says(letter, "after the preview you had", "you: Paint it blue", "everybody still sees what is live now")
+    is_silent_about(letter, "get the site back as it was")
+
+
+def test_published_again_says_that_everybody_saw_it_already() -> None:
+    letter = written(LetterKind.DONE, job(JobState.DONE, intent=Intent.PUBLISH), live_unchanged="yes")
+    says(letter, "exactly like this already")
+    is_silent_about(letter, "now shows this", "undo")
+
+
+def test_files_are_called_as_their_sender_calls_them() -> None:
+    """With the name that the changes speak of, where it is another one."""
+    small = KeptFile("image-1.png", "image/png", "b", "small.jpg")
+    big = KeptFile("image-2.jpg", "image/jpeg", "b", "big.jpg")
+    answered = mail(files=(small, big))
+    letter = written(LetterKind.DONE, job(JobState.DONE), answered, used="image-1.png", unused="image-2.jpg")
+    says(letter, "small.jpg (as image-1.png)", "big.jpg")
+    is_silent_about(letter, "image-2.jpg")
+    accepted = written(LetterKind.ACCEPTED, JOB, answered, ahead="0")
+    says(accepted, "small.jpg", "big.jpg")
+    is_silent_about(accepted, "image-1.png")
+
+
+def test_two_files_of_one_name_are_told_apart() -> None:
+    """A phone calls every photo the same."""
+    files = tuple(KeptFile(f"image-{number}.jpg", "image/jpeg", "b", "image.jpg") for number in (1, 2))
+    letter = written(LetterKind.DONE, job(JobState.DONE), mail(files=files), unused="image-2.jpg")
+    says(letter, "image.jpg (as image-2.jpg)")
 
 
 def test_done_shows_what_is_different_page_by_page() -> None:
@@ -165,6 +248,21 @@ def test_failed_says_why_what_is_kept_and_what_to_do() -> None:
         "as it was before",
         "reply and say it in other words",
     )
+
+
+@pytest.mark.parametrize("intent", [Intent.UNDO, Intent.REDO, Intent.PUBLISH])
+def test_failed_asks_nobody_to_say_one_word_in_other_words(intent: Intent) -> None:
+    letter = written(LetterKind.FAILED, job(JobState.FAILED, intent=intent), note="No.")
+    says(letter, "What you can do")
+    is_silent_about(letter, "in other words")
+
+
+def test_failed_says_what_was_kept_aside_and_how_to_go_on() -> None:
+    """An hour of work that hit a limit is not lost, and its owner should know."""
+    files = "index.html\nabout.html"
+    letter = written(LetterKind.FAILED, job(JobState.FAILED), note="Too long.", unfinished_files=files)
+    says(letter, "kept aside", "about.html", "as it was before", "say how to go on")
+    is_silent_about(letter, "in other words")
 
 
 def test_failed_without_a_reason_says_who_can_find_out() -> None:

@@ -204,10 +204,11 @@ class System(Home):
         return httpx.Client(base_url=f"http://127.0.0.1:{self.site_port}/", trust_env=False)
 
     def published(self, project: str) -> dict[str, bytes]:
-        """Every file that is published or says what is, whatever its place, without its locks."""
+        """Every file that is published or says what is, whatever its place; no locks, no copies under way."""
         root = self.folder / "sites" / project
         paths = [path for path in root.rglob("*") if path.is_file() and "lock" not in path.name]
-        return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+        found = {str(path.relative_to(root)): path for path in paths}
+        return {name: path.read_bytes() for name, path in found.items() if not name.startswith("unfinished/")}
 
 
 def git(*words: str, folder: Path) -> str:

@@ -12,7 +12,7 @@ from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.site import Project
-from webordinary.ports.workspaces import Signed, Workspace
+from webordinary.ports.workspaces import Behind, Signed, Turned, Workspace
 
 EDIT = "refs/heads/webordinary/edit"
 SCOTT = Lane("amelia", "scott")
@@ -119,18 +119,23 @@ async def edit(workspaces: GitWorkspaces, site: Site, work: Delivery, **files: s
         (workspace.room.tree / name.replace("_", ".")).write_text(content)
     commit = await workspaces.commit(workspace, signed(f"Gist of {work.job.id}"))
     assert isinstance(commit, str)
-    pushed = await workspaces.push(workspace, commit)
-    assert isinstance(pushed, str)
-    return workspace, pushed
+    return workspace, await pushed(workspaces, workspace, commit)
+
+
+async def pushed(workspaces: GitWorkspaces, workspace: Workspace, commit: str) -> str:
+    """Push a commit, as a merge where others were first; give what was pushed."""
+    while behind := await workspaces.push(workspace, commit):
+        assert isinstance(behind, Behind)
+        commit = behind.commit
+    return commit
 
 
 async def turn(workspaces: GitWorkspaces, site: Site, work: Delivery) -> object:
     """Do a whole undo or redo; give what `turn` gave."""
     workspace = await workspaces.open(work, site.project)
     turned = await workspaces.turn(workspace, work.job.intent, signed(str(work.job.intent)))
-    commit = getattr(turned, "commit", None)
-    if commit:
-        assert await workspaces.push(workspace, commit) == commit
+    if isinstance(turned, Turned):
+        assert await workspaces.push(workspace, turned.tip) is None
     return turned
 
 

@@ -11,7 +11,7 @@ from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, files_i
 from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BadInput
 from webordinary.core.work import ChangeKind, FileChange
-from webordinary.ports.workspaces import Unresolved
+from webordinary.ports.workspaces import Behind, Unresolved
 
 OURS = re.compile(r"\s*(webordinary-|requested-by)", re.IGNORECASE)
 
@@ -98,7 +98,7 @@ async def test_odd_names_and_bytes_come_through(worker: GitWorkspaces, site: Sit
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
     await worker.push(workspace, commit)
-    told = {change.path: change for change in await worker.changes(workspace, workspace.previewed, commit)}
+    told = {change.path: change for change in await worker.changes(workspace, commit)}
     assert {name: told[name].new for name in names} == contents
     assert told["link"].new == b"/etc/passwd"
     assert "��" in told
@@ -145,7 +145,7 @@ async def test_a_conflict_is_shown_and_its_resolution_joins_both_lines(
     page.write_text(PAGE.replace("three", "by both"))
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
-    assert await worker.push(workspace, commit) == commit
+    assert await worker.push(workspace, commit) is None
     assert git(site.repository, "log", "-1", "--format=%P", EDIT).split() == [
         workspace.previewed,
         site.tip("refs/heads/main"),
@@ -185,7 +185,7 @@ async def test_conflicts_without_markers_name_their_files(worker: GitWorkspaces,
 
 
 async def test_two_lanes_of_a_project_both_get_in(worker: GitWorkspaces, site: Site) -> None:
-    """The second one's push is a merge, and its tree holds both changes, to be built again."""
+    """The second one's push is a merge. Its tree holds both changes, to be built before anybody gets them."""
     one = await worker.open(delivery("j1"), site.project)
     two = await worker.open(delivery("j2", lane=MAYA, session="hers"), site.project)
     (one.room.tree / "index.html").write_text(PAGE.replace("one", "1"))
@@ -193,13 +193,16 @@ async def test_two_lanes_of_a_project_both_get_in(worker: GitWorkspaces, site: S
     first, second = await worker.commit(one, signed()), await worker.commit(two, signed())
     assert isinstance(first, str)
     assert isinstance(second, str)
-    assert await worker.push(one, first) == first
-    pushed = await worker.push(two, second)
-    assert pushed == site.tip()
-    assert pushed not in (first, second)
+    assert await worker.push(one, first) is None
+    behind = await worker.push(two, second)
+    assert isinstance(behind, Behind)
+    assert site.tip() == first
     both = PAGE.replace("one", "1").replace("five", "5")
-    assert site.read("index.html").decode() == both == (two.room.tree / "index.html").read_text()
-    assert await worker.push(two, second) == pushed
+    assert (two.room.tree / "index.html").read_text() == both
+    assert await worker.push(two, behind.commit) is None
+    assert site.tip() == behind.commit
+    assert site.read("index.html").decode() == both
+    assert await worker.push(two, second) == behind
     assert (await worker.open(delivery("j2", lane=MAYA), site.project)).committed == second
 
 
@@ -277,7 +280,7 @@ async def test_changes_are_told_as_files_before_and_after(worker: GitWorkspaces,
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
     about = b"<p>about</p>\n"
-    assert await worker.changes(workspace, workspace.previewed, commit) == (
+    assert await worker.changes(workspace, commit) == (
         FileChange("about.html", ChangeKind.REMOVED, about, None),
         FileChange("empty", ChangeKind.ADDED, None, b""),
         FileChange("huge.bin", ChangeKind.ADDED, None, None),
@@ -288,8 +291,47 @@ async def test_changes_are_told_as_files_before_and_after(worker: GitWorkspaces,
         (tree / f"{number}.html").touch()
     many = await worker.commit(workspace, signed())
     assert isinstance(many, str)
-    assert len(await worker.changes(workspace, workspace.previewed, many)) == 200
-    assert await worker.changes(workspace, commit, commit) == ()
+    assert len(await worker.changes(workspace, many)) == 200
+
+
+async def test_a_merge_changed_only_what_merging_alone_does_not(worker: GitWorkspaces, site: Site) -> None:
+    await conflicting(worker, site)
+    site.develop({"about.html": "<p>by hand</p>\n"})
+    workspace = await worker.open(delivery("j2"), site.project)
+    assert workspace.conflicts
+    (workspace.room.tree / "index.html").write_text("both\n")
+    (workspace.room.tree / "new.html").write_text("new\n")
+    commit = await worker.commit(workspace, signed())
+    assert isinstance(commit, str)
+    assert [change.path for change in await worker.changes(workspace, commit)] == ["index.html", "new.html"]
+
+
+async def test_contents_are_found_whatever_their_size_and_place(worker: GitWorkspaces, site: Site) -> None:
+    workspace = await worker.open(delivery("j1"), site.project)
+    large, small = b"\xff\xd8\r\n" * 400_000, b"\x00\r\n"
+    (workspace.room.tree / "images").mkdir()
+    (workspace.room.tree / "images" / "ä b.jpg").write_bytes(large)
+    (workspace.room.tree / "small.bin").write_bytes(small)
+    commit = await worker.commit(workspace, signed())
+    assert isinstance(commit, str)
+    contents = [large, large[1:], small, PAGE.encode(), b""]
+    assert await worker.holds(workspace, commit, contents) == (True, False, True, True, False)
+    assert await worker.holds(workspace, workspace.base, contents) == (False, False, False, True, False)
+
+
+async def test_a_commit_is_kept_aside_without_what_a_build_left_in_the_tree(
+    worker: GitWorkspaces, site: Site
+) -> None:
+    workspace = await worker.open(delivery("j1"), site.project)
+    (workspace.room.tree / "index.html").write_text("new\n")
+    commit = await worker.commit(workspace, signed())
+    assert isinstance(commit, str)
+    (workspace.room.tree / "output.html").write_text("built\n")
+    aside = await worker.keep_aside(workspace, signed(), commit)
+    assert aside is not None
+    assert (aside.commit, aside.files) == (commit, ("index.html",))
+    assert site.tip(aside.ref) == commit
+    assert (workspace.room.tree / "index.html").read_text() == PAGE
 
 
 async def test_landing_brings_main_to_what_is_live(worker: GitWorkspaces, site: Site) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.workspace.conftest import NewWorker
-from tests.workspace.site import MAYA, PAGE, Site, delivery, edit, signed, turn
+from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, git, pushed, signed, turn
 from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BadInput
@@ -99,9 +99,51 @@ async def test_a_conversation_without_changes_takes_the_last_one_of_its_lane_bac
 
 
 async def test_nobody_takes_another_persons_change_back(worker: GitWorkspaces, site: Site) -> None:
+    """Who asks for it is told whose change it is: that something is left is plain to see."""
+    await edit(worker, site, delivery("j1"), about_html="his\n")
+    await turn(worker, site, undo("u1"))
     await edit(worker, site, delivery("m1", lane=MAYA, session="hers"), index_html="hers\n")
-    assert isinstance(await turn(worker, site, undo("u1")), CannotTurn)
+    told = await turn(worker, site, undo("u2"))
+    assert isinstance(told, CannotTurn)
+    assert "None of your changes is left to undo" in told.reason
+    assert "by maya (“Gist of m1”)" in told.reason
     assert site.read("index.html") == b"hers\n"
+    await turn(worker, site, delivery("m2", lane=MAYA, session="hers", intent=Intent.UNDO))
+    told = await turn(worker, site, undo("u3"))
+    assert isinstance(told, CannotTurn)
+    assert "maya" not in told.reason
+
+
+async def test_an_undo_of_the_change_that_conflicts_with_upstream_clears_the_conflict(
+    worker: GitWorkspaces, site: Site
+) -> None:
+    """Else the owner could do nothing at all until somebody who knows git comes by."""
+    await edit(worker, site, delivery("j1"), index_html=PAGE.replace("one", "1"))
+    main = site.develop({"index.html": PAGE.replace("one", "uno"), "about.html": "by hand\n"})
+    turned = await turn(worker, site, undo("u1"))
+    assert isinstance(turned, Turned)
+    assert site.read("index.html").decode() == PAGE.replace("one", "uno")
+    assert site.read("about.html") == b"by hand\n"
+    git(site.repository, "merge-base", "--is-ancestor", main, EDIT)
+    workspace = await worker.open(delivery("j2"), site.project)
+    assert workspace.conflicts == ()
+    (change,) = await worker.changes(workspace, turned.commit)
+    assert (change.path, change.new) == ("index.html", PAGE.encode())
+
+
+async def test_an_undo_is_done_while_another_change_conflicts_with_upstream(
+    worker: GitWorkspaces, site: Site
+) -> None:
+    """The conflict stays what it was, and the next job sees it."""
+    await edit(worker, site, delivery("j1"), index_html=PAGE.replace("one", "1"))
+    await edit(worker, site, delivery("j2"), about_html="new\n")
+    site.develop({"index.html": PAGE.replace("one", "uno")})
+    turned = await turn(worker, site, undo("u1"))
+    assert isinstance(turned, Turned)
+    assert turned.job == "j2"
+    assert site.read("about.html") == b"<p>about</p>\n"
+    assert site.read("index.html").decode() == PAGE.replace("one", "1")
+    assert (await worker.open(delivery("j3"), site.project)).conflicts == ("index.html",)
 
 
 async def test_a_later_change_of_the_same_lines_is_in_the_way(worker: GitWorkspaces, site: Site) -> None:
@@ -151,7 +193,7 @@ async def test_undo_after_the_change_went_in_by_a_merge(worker: GitWorkspaces, s
     (one.room.tree / "index.html").write_text("mine\n")
     commit = await worker.commit(one, signed())
     assert isinstance(commit, str)
-    await worker.push(one, commit)
+    await pushed(worker, one, commit)
     assert isinstance(await turn(worker, site, undo("u1")), Turned)
     assert site.read("index.html").decode() == PAGE
     assert site.read("about.html") == b"hers\n"

@@ -9,12 +9,14 @@ from typing import Any
 from aiohttp import ClientError as AiohttpError
 from botocore.exceptions import BotoCoreError, ClientError
 
+from webordinary.core.cloud_words import meaning
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailId
 
 _STARTED_BEFORE = "ExecutionAlreadyExists"
+FOLLOWED = "to have it followed, bring its event again: `webordinary cloud take EVENT.json`"
 
 Route = Callable[[Lane], Awaitable[dict[str, Any]]]  # the queues and tables of a lane, by their names there
 
@@ -42,14 +44,16 @@ class StateMachine:
                 stateMachineArn=self._machine, name=mail, input=json.dumps(given, sort_keys=True)
             )
         except ClientError as error:
-            code = str(error.response.get("Error", {}).get("Code", ""))
+            said = error.response.get("Error", {})
+            code, told = str(said.get("Code", "")), str(said.get("Message", ""))
             if code != _STARTED_BEFORE:
+                why = meaning(code, told) or f"the state machine answered {code}."
                 raise BackendUnavailable(
-                    f"the execution for mail {mail} could not be started ({code}). Its job {job} is stored "
-                    "and will be carried out; bring the mail again to have it followed."
+                    f"the execution for mail {mail} could not be started: {why} Its job {job} is stored and "
+                    f"will be carried out; {FOLLOWED}."
                 ) from error
         except (BotoCoreError, AiohttpError, TimeoutError, OSError) as error:
             raise BackendUnavailable(
                 f"the state machine did not answer ({type(error).__name__}). Job {job} is stored and will be "
-                "carried out; bring the mail again to have it followed."
+                f"carried out; {FOLLOWED}."
             ) from error

@@ -12,12 +12,14 @@ from webordinary.core.claim import Claim, Delivery, Interrupt, Pulse
 from webordinary.core.errors import BackendUnavailable, ClaimLost
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Failed, HandedBack, Outcome, Preempted, Retry
+from webordinary.core.trouble import Troubles
 from webordinary.ports.broker import Broker, Recall
 from webordinary.ports.clock import Clock
 from webordinary.ports.handler import Handler, Stop
 
 log = logging.getLogger("webordinary.worker")
 
+FETCHING, SETTLING, RELEASING = "no answer to a look for jobs", "it is not settled yet", "not released yet"
 NEXT_JOB_WAIT_SECONDS = 20.0
 SHORTEST_WAIT_SECONDS = 0.001  # what rounding leaves of a wait may be less than the clock can tell apart
 
@@ -43,6 +45,7 @@ class LaneServer:
         self.claim = claim
         self.reason: LetGo | None = None
         self.pulse = Pulse()
+        self.troubles = Troubles(log, clock.monotonic)  # the worker puts in its own, for all its lanes
         self._broker, self._handler, self._clock, self._limits = broker, handler, clock, limits
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
@@ -177,9 +180,10 @@ class LaneServer:
             try:
                 delivery = await self._broker.next_job(self.claim, wait=wait, recall=self._recall)
             except BackendUnavailable as error:
-                log.warning("%s: %s", self.claim.lane, error)
+                self.troubles.met(FETCHING, error, str(self.claim.lane))
                 await backoff.wait()
                 continue
+            self.troubles.over(FETCHING)
             if delivery is not None:
                 return delivery
         self.reason = self.reason or reason
@@ -258,9 +262,10 @@ class LaneServer:
             try:
                 following = await self._broker.settle(delivery, outcome, more=self._why_let_go() is None)
             except BackendUnavailable as error:
-                log.warning("%s: job %s is not settled yet: %s", self.claim.lane, delivery.job.id, error)
+                self.troubles.met(SETTLING, error, f"{self.claim.lane}: job {delivery.job.id}")
                 await backoff.wait()
             else:
+                self.troubles.over(SETTLING)
                 if following is None:
                     self._running = None
                     self._changed()
@@ -275,7 +280,8 @@ class LaneServer:
             try:
                 await self._broker.release(self.claim)
             except BackendUnavailable as error:
-                log.warning("%s: not released yet: %s", self.claim.lane, error)
+                self.troubles.met(RELEASING, error, str(self.claim.lane))
                 await backoff.wait()
             else:
+                self.troubles.over(RELEASING)
                 return

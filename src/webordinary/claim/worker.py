@@ -14,11 +14,14 @@ from webordinary.core.claim import Claim, Claimed, Presence, Pulse
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
+from webordinary.core.trouble import Troubles
 from webordinary.ports.broker import Broker, Recall
 from webordinary.ports.clock import Clock
 from webordinary.ports.handler import Handler
 
 log = logging.getLogger("webordinary.worker")
+
+ASKING, BEATING, SWEEPING = "no answer to a call for lanes", "beat failed", "sweep failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Worker:
         self._changed = asyncio.Event()
         self._recall = Recall()
         self._pulse = Pulse()
+        self._troubles = Troubles(log, clock.monotonic)
         self._busy_at = clock.monotonic()
 
     async def run(self) -> None:
@@ -61,6 +65,7 @@ class Worker:
             async with asyncio.TaskGroup() as loops:
                 background = [loops.create_task(loop) for loop in self._background_loops()]
                 await self._claim_lanes()
+                background.append(loops.create_task(self._tell_of_leaving()))
                 await self._let_go_of_everything()
                 for task in background:
                     task.cancel()
@@ -102,9 +107,10 @@ class Worker:
             try:
                 await self._claim_once(room, idle)
             except BackendUnavailable as error:
-                log.warning("no answer to a call for lanes: %s", error)
+                self._troubles.met(ASKING, error)
                 await backoff.wait()
             else:
+                self._troubles.over(ASKING)
                 backoff.succeeded()
 
     async def _claim_once(self, room: int, idle: list[Claim]) -> None:
@@ -139,7 +145,7 @@ class Worker:
             server = self.lane_server(
                 claim, self._broker, self._handler, self._clock, self._limits, self._something_changed
             )
-            server.pulse = self._pulse
+            server.pulse, server.troubles = self._pulse, self._troubles
             self._servers[claim] = server
             server.start(asked_at, self._server_ended)
             if self._draining.is_set():
@@ -159,9 +165,10 @@ class Worker:
             try:
                 await self._beat_once()
             except BackendUnavailable as error:
-                log.warning("beat failed: %s", error)
+                self._troubles.met(BEATING, error)
                 await backoff.wait()
             else:
+                self._troubles.over(BEATING)
                 backoff.succeeded()
                 await self._broker.nudged(self._presence.worker, wait=self._limits.beat_seconds)
 
@@ -190,8 +197,9 @@ class Worker:
             try:
                 stranded = await self._broker.sweep()
             except BackendUnavailable as error:
-                log.warning("sweep failed: %s", error)
+                self._troubles.met(SWEEPING, error)
             else:
+                self._troubles.over(SWEEPING)
                 if stranded:
                     log.info("found %d stranded lanes and asked for owners", stranded)
 
@@ -217,6 +225,14 @@ class Worker:
         except BackendUnavailable:
             return True
         return self._pulse.lanes_with_work > 0
+
+    async def _tell_of_leaving(self) -> None:
+        """Show it at once where a job still runs: people look at that moment. Idle, it is gone before."""
+        if any(server.idle_since is None for server in self._servers.values()):
+            try:
+                await self._beat_once()
+            except BackendUnavailable as error:
+                log.warning("could not say that it is leaving: %s", error)
 
     async def _let_go_of_everything(self) -> None:
         """Idle lanes are released at once; running jobs may finish within the grace, or are handed back."""

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from webordinary.cli import cloud_send
+from webordinary.cli import cloud_send, cloud_unseen
 from webordinary.cli.arguments import add_common, add_limit
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
@@ -57,7 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     executions.add_argument(
         "--status", choices=STATUSES, metavar="STATUS", help=f"only those that are {', '.join(STATUSES)}"
     )
-    for one in (setup, sending, queues, ownership, executions):
+    unseen = verb("unseen", "list mail in the mail bucket that nobody took in")
+    cloud_unseen.configure_unseen(unseen)
+    taking = verb("take", "take such mail in after all, by its event or from the bucket")
+    cloud_unseen.configure_take(taking)
+    for one in (setup, sending, queues, ownership, executions, unseen, taking):
         add_common(one)
 
 
@@ -69,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
         "queues": _queues,
         "ownership": _ownership,
         "executions": _executions,
+        "unseen": cloud_unseen.unseen,
+        "take": cloud_unseen.take,
     }
 
     if not load(home_folder(args.home)).in_cloud:
@@ -115,8 +121,11 @@ async def _queues(args: argparse.Namespace, desk: Desk) -> int:
         ]
         print(table(("QUEUE", "WAITING", "IN HAND", "DELAYED"), rows))
     else:
-        print("no queues: `webordinary cloud setup` makes them")
-    return Exit.OK
+        print(
+            f"no queues begin with {desk.settings.cloud.prefix}- in this account and region: "
+            "`webordinary cloud setup` makes them, or look at [cloud] prefix, AWS_REGION and the credentials"
+        )
+    return Exit.OK if queues else Exit.NO
 
 
 async def _ownership(args: argparse.Namespace, desk: Desk) -> int:

@@ -13,6 +13,7 @@ from webordinary.cli.following import Follower
 from webordinary.cli.words import clean, print_json
 from webordinary.cli.writing import add_writing, written
 from webordinary.core.errors import NotFound
+from webordinary.core.job import ENDED
 from webordinary.core.mail import MailRecord, MailState
 from webordinary.core.views import JobView
 from webordinary.identify.mail_id import mail_id
@@ -52,7 +53,7 @@ async def send(args: argparse.Namespace, desk: Desk) -> int:
     if args.json:
         print_json({"mail": record, "job": job, "reply": answer.text, "execution": execution})
     else:
-        _tell(record, job, execution)
+        _tell(record, job, execution, await _standing(desk, job) if job is not None else "")
         answer.tell()
     if job is not None:
         return exit_of(job.state)
@@ -73,9 +74,14 @@ async def _taken_in(function: str | None, desk: Desk, mail: EmailMessage) -> Mai
     return found
 
 
-def _tell(record: MailRecord, job: JobView | None, execution: dict[str, Any] | None) -> None:
+async def _standing(desk: Desk, job: JobView) -> str:
+    """What a job left; or what it waits for, if the seconds are over before its end."""
+    return job.note if job.state in ENDED else (await desk.reason(job)).text
+
+
+def _tell(record: MailRecord, job: JobView | None, execution: dict[str, Any] | None, standing: str) -> None:
     if job is not None:
-        print(f"{job.state.value}: {clean(job.note)}")
+        print(f"{job.state.value}: {clean(standing)}".removesuffix(": "))
         if preview := job.facts.get("preview"):
             print(f"preview {clean(preview)}")
     elif record.reason:

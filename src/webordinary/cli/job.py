@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 
 from webordinary.cli.arguments import add_common
 from webordinary.cli.desk import Desk, at_desk
@@ -19,7 +20,8 @@ from webordinary.cli.words import (
     print_json,
     state_colour,
 )
-from webordinary.core.job import ENDED, JobId
+from webordinary.core.job import ENDED, Intent, JobId
+from webordinary.core.mail import MailId
 from webordinary.core.views import JobView, LaneEvent
 from webordinary.core.waiting import Reason, counted
 from webordinary.core.work import KeptEvent
@@ -48,20 +50,29 @@ def run(args: argparse.Namespace) -> int:
 async def show(args: argparse.Namespace, desk: Desk) -> int:
     """Show the job and its timeline."""
     ledger = desk.backend.ledger
-    job = await ledger.job(JobId(args.job))
+    job, mail = await _with_message_id(await ledger.job(JobId(args.job)), desk)
     events = _about(job, await ledger.history(job.lane, limit=EVENTS_MAX))
     said = await desk.backend.journal.events(job.id, limit=EVENTS_MAX)
     reason = await desk.reason(job) if job.state not in ENDED else None
     patch = await _patch(job, desk) if args.diff else ""
     if args.json:
-        print_json({"job": job, "history": events, "events": said, "why": reason, "diff": patch})
+        diff = {"diff": patch} if args.diff else {}
+        print_json({"job": job, "mail": mail, "history": events, "events": said, "why": reason} | diff)
         return Exit.OK
-    print(in_words(job, events, reason, desk.clock.now()))
+    print(in_words(job, mail, events, reason, desk.clock.now()))
     if said:
         print("\n".join(["", painted("agent", BOLD), *_said(job, said)]))
     if args.diff:
         print(f"\n{painted('diff', BOLD)}\n{clean(patch) or '  nothing changed'}")
     return Exit.OK
+
+
+async def _with_message_id(job: JobView, desk: Desk) -> tuple[JobView, MailId | None]:
+    """A job that a mail asked for is stored under our id of that mail; people know the mail's own."""
+    mail = await desk.backend.mailbox.mail(MailId(job.message_id))
+    if mail is None:
+        return job, None
+    return replace(job, message_id=mail.message_id or job.message_id), mail.id
 
 
 async def _patch(job: JobView, desk: Desk) -> str:
@@ -87,7 +98,9 @@ def _about(job: JobView, events: Sequence[LaneEvent]) -> list[LaneEvent]:
     ]
 
 
-def in_words(job: JobView, events: Sequence[LaneEvent], reason: Reason | None, now: float) -> str:
+def in_words(
+    job: JobView, mail: MailId | None, events: Sequence[LaneEvent], reason: Reason | None, now: float
+) -> str:
     """For people."""
     attempts = f", {counted(job.attempt, 'attempt')}" if job.attempt else ""
     state = painted(job.state.value, state_colour(job.state))
@@ -97,15 +110,18 @@ def in_words(job: JobView, events: Sequence[LaneEvent], reason: Reason | None, n
     if job.interrupted:
         by = f"the newer job {job.interrupted_by}" if job.interrupted_by else "the operator"
         lines.append(f"  asked to stop by {by}")
-    lines.append(painted(f"  message id {one_line(job.message_id)}, policy {job.arrival}", FAINT))
+    came = f"mail {mail}, message id" if mail else "message id"
+    lines.append(painted(f"  {came} {one_line(job.message_id)}, policy {job.arrival}", FAINT))
     lines += ["", painted("instruction", BOLD), indented(job.instruction, 2)]
     lines += ["", painted("timeline", BOLD), *_timeline(job, events, now)]
     if job.note:
         lines += ["", painted("note", BOLD), indented(job.note, 2)]
-    if job.facts.get("changes"):
-        lines += ["", painted("changes", BOLD), indented(job.facts["changes"], 2)]
+    changes = job.facts.get("changes") or job.facts.get("live_changes")
+    if changes:
+        lines += ["", painted("changes", BOLD), indented(changes, 2)]
     if job.facts.get("preview"):
-        lines += ["", f"{painted('preview', BOLD)}  {one_line(job.facts['preview'])}"]
+        place = "live" if job.intent is Intent.PUBLISH else "preview"
+        lines += ["", f"{painted(place, BOLD)}  {one_line(job.facts['preview'])}"]
     return "\n".join(lines)
 
 
@@ -123,6 +139,7 @@ def _timeline(job: JobView, events: Sequence[LaneEvent], now: float) -> list[str
 
 
 def _event(event: LaneEvent) -> str:
-    by = f" by {event.worker} (fence {event.fence})" if event.worker and event.job is None else ""
+    of_lane = event.worker and event.job is None
+    by = f" {event.what.link} {event.worker} (fence {event.fence})" if of_lane else ""
     note = f": {one_line(event.note, 120)}" if event.note else ""
     return f"{'lane ' if event.job is None else ''}{event.what.value}{by}{note}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 
 from webordinary.cli.arguments import add_common
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
 from webordinary.cli.words import print_json
+from webordinary.core.errors import NotFound
 from webordinary.core.lane import Lane
 from webordinary.core.waiting import counted
 from webordinary.identify.onboarding import Leaving, Offboarded, offboard
@@ -56,6 +58,9 @@ async def _remove_queues(project: str, done: Offboarded, desk: Desk) -> None:
 
     left = {member.lane for member in await desk.backend.directory.members(project)}
     lanes = sorted({member.lane for member in done.removed} - left)
+    for lane in lanes:  # an idle owner would go on listening to a queue that is not there
+        with contextlib.suppress(NotFound):
+            await desk.backend.control.evict(lane)
     await let_out(desk.settings, lanes, desk.clock)
 
 

@@ -9,7 +9,7 @@ from webordinary.cli.arguments import add_common
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
 from webordinary.cli.words import clean, print_json
-from webordinary.core.errors import BadInput
+from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.core.job import Arrival
 from webordinary.core.lane import Lane
 from webordinary.identify.addresses import canonical_address
@@ -81,10 +81,16 @@ def _absolute(repository: str) -> str:
 
 
 async def _onboard(args: argparse.Namespace, desk: Desk) -> int:
+    made: list[str] = []
+
+    async def make_in_cloud() -> None:
+        made.extend(await _made_in_cloud(args.wanted.lane, desk))
+
     if desk.settings.in_cloud:
         await _refuse_without_repository(args.wanted, desk)
-    done = await onboard(args.wanted, desk.backend.directory)
-    made = await _made_in_cloud(done.member.lane, desk) if desk.settings.in_cloud else []
+    done = await onboard(
+        args.wanted, desk.backend.directory, make_in_cloud if desk.settings.in_cloud else None
+    )
     if args.json:
         print_json(
             {
@@ -119,7 +125,10 @@ async def _refuse_without_repository(wanted: Wanted, desk: Desk) -> None:
 async def _made_in_cloud(lane: Lane, desk: Desk) -> list[str]:
     from webordinary.wiring.cloud_admin import let_in
 
-    return await let_in(desk.settings, lane, desk.clock)
+    try:
+        return await let_in(desk.settings, lane, desk.clock)
+    except WebordinaryError as error:
+        raise type(error)(f"nobody was let in to {lane.project} yet. {error}") from error
 
 
 def _in_words(done: Onboarded) -> list[str]:

@@ -66,6 +66,8 @@ async def _send(args: argparse.Namespace, desk: Desk) -> int:
 
 def _listening(desk: Desk) -> int:
     up = running(desk.settings.home)
+    if up is not None and up.leaving:
+        raise NotFound(f"what runs on {desk.settings.home} is just leaving; nothing was sent")
     if up is None:
         up_command = typed("up", home=desk.settings.home)
         raise NotFound(

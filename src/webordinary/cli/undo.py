@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from webordinary.cli.submit import configure_word, run_word
+from webordinary.cli.one_word import configure_word, run_word
 from webordinary.core.job import Intent
 
 

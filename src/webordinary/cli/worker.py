@@ -18,6 +18,7 @@ from webordinary.core.waiting import counted
 from webordinary.ports.backend import Backend
 from webordinary.wiring.build import Hands, build_hands, build_worker
 from webordinary.wiring.folders import store_name
+from webordinary.wiring.readiness import ready
 from webordinary.wiring.replies import replies
 from webordinary.wiring.settings import Settings, home_folder, load
 from webordinary.wiring.stores import open_backend
@@ -55,12 +56,6 @@ def run(args: argparse.Namespace) -> int:
         hands = build_hands(settings, backend)
         presence, worker = build_worker(settings, backend, hands, shape)
         start_logging(presence.worker, as_json=args.json)
-        log.info(
-            "up with %s, %s, store %s",
-            counted(settings.slots, "slot"),
-            hands.name,
-            store_name(settings),
-        )
         asyncio.run(_work(settings, backend, worker, hands, until_stdin_closes=args.until_stdin_closes))
         log.info("left")
     finally:
@@ -78,6 +73,10 @@ async def _work(
     if until_stdin_closes:
         when_stdin_closes(leaving.abandoned)
     try:
+        if not await ready(settings, leaving.wanted):
+            return
+        slots = counted(settings.slots, "slot")
+        log.info("up with %s, %s, store %s", slots, hands.name, store_name(settings))
         async with replies(settings, backend):
             await worker.run()
     finally:
@@ -90,6 +89,7 @@ class _Leaving:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._told = False
+        self.wanted = asyncio.Event()
 
     def signalled(self, number: signal.Signals) -> None:
         if self._told:
@@ -97,9 +97,13 @@ class _Leaving:
             os._exit(128 + number)
         self._told = True
         log.info("%s: claiming nothing more; running jobs may finish", number.name)
-        self._worker.drain()
+        self._drain()
 
     def abandoned(self) -> None:
         if not self._told:
             log.info("whoever started this worker is gone: claiming nothing more")
-            self._worker.drain()
+            self._drain()
+
+    def _drain(self) -> None:
+        self.wanted.set()
+        self._worker.drain()

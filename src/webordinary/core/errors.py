@@ -50,7 +50,15 @@ class CannotTellNow(WebordinaryError):
 
 
 class BackendUnavailable(WebordinaryError):
-    """The store did not answer. The call may or may not have taken effect; repeating it is safe."""
+    """The store did not answer. The call may or may not have taken effect; repeating it is safe.
+
+    The reason says why without saying which call it was: many calls may fail for one reason.
+    """
+
+    def __init__(self, text: str, reason: str = "") -> None:
+        """Tell people the text; without a reason of its own it is one."""
+        super().__init__(text)
+        self.reason = reason or text
 
 
 class StoreBusy(BackendUnavailable):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from webordinary.core.errors import BadLane
 
-# A lane must fit a cloud queue name of 80 characters: "webordinary-input-" + project + "-" + user
-# + "-dead" (its dead-letter queue) + ".fifo".
+# A lane must fit a cloud queue name of 80 characters: "webordinary-input-" + project + "-" + user + ".fifo".
+# (That of its dead letters, "webordinary-dead-" and so on, is shorter.)
 QUEUE_NAME_CHARACTERS = 80
-_QUEUE_NAME_OVERHEAD = len("webordinary-input-") + len("-") + len("-dead") + len(".fifo")
+_QUEUE_NAME_OVERHEAD = len("webordinary-input-") + len("-") + len(".fifo")
 NAME_CHARACTERS_TOGETHER = QUEUE_NAME_CHARACTERS - _QUEUE_NAME_OVERHEAD
 
 # No hyphen in a user: `a-b` + `c` and `a` + `b-c` would share one queue name.

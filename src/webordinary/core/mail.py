@@ -42,6 +42,7 @@ class KeptFile:
     name: str
     kind: str
     blob: str
+    claimed_name: str = ""  # what its sender calls it, in one clean line; for people, never for a path
 
 
 @dataclass(frozen=True, slots=True)

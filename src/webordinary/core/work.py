@@ -25,6 +25,12 @@ class MailedFile:
 
     name: str
     kind: str  # MIME type
+    claimed_name: str = ""  # what its sender calls it; for people, never for a path
+
+    @property
+    def called(self) -> str:
+        """What to call it when people are spoken to."""
+        return self.claimed_name or self.name
 
 
 @dataclass(frozen=True, slots=True)

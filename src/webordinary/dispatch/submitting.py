@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from webordinary.core.claim import Ownership
+from webordinary.core.errors import NotFound
 from webordinary.core.job import Arrival, Duplicate, Intent, Job, JobId, Submitted
 from webordinary.core.lane import Lane
+from webordinary.core.site import Project
 from webordinary.ports.broker import Broker, Gatekeeper
 from webordinary.ports.clock import Clock
+from webordinary.ports.directory import Directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,14 @@ class Receipt:
     lane: Lane
     stored: Submitted | Duplicate
     owner: Ownership | None
+
+
+async def project_of_member(directory: Directory, lane: Lane) -> Project:
+    """The project of a lane that is somebody's; a lane that is nobody's is not found."""
+    project = await directory.project(lane.project)
+    if project is None or all(member.lane != lane for member in await directory.members(lane.project)):
+        raise NotFound(f"{lane} is nobody who may edit a site here; `webordinary onboard` lets people in")
+    return project
 
 
 async def submit(request: Request, broker: Broker, gatekeeper: Gatekeeper, clock: Clock) -> Receipt:

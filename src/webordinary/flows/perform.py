@@ -11,19 +11,20 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, NotFound
-from webordinary.core.job import Intent
+from webordinary.core.job import Intent, JobState
 from webordinary.core.mail import MailId, MailRecord, ParsedMail
 from webordinary.core.outcome import Done, Facts, Failed, Outcome, Preempted, Retry
-from webordinary.core.release import Place
 from webordinary.core.site import Project
 from webordinary.core.work import Broke, Declined, Errand, MailedFile, Room, Stopped, Worked
-from webordinary.flows.showing import NotShown, Shown, show
+from webordinary.dispatch.overtaking import never_made
+from webordinary.flows.going_live import go_live
+from webordinary.flows.showing import NotShown, Showing, Shown, show
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
 from webordinary.ports.workspaces import CannotTurn, Signed, Unresolved, Workspace
 from webordinary.work.agent_run import run_agent
-from webordinary.work.prompt import PATCH_NAME, Material, compose, gist
-from webordinary.work.remembering import Memory
+from webordinary.work.prompt import Material, Unfinished, compose, gist, patch_name
+from webordinary.work.remembering import Memory, asked, carried_on, not_in_the_site, unfinished_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Task:
     stop: Stop
     memory: Memory
     mail: MailRecord | None
+    unfinished: tuple[Unfinished, ...] = ()  # jobs of the lane that came to nothing just before
 
     @property
     def signed(self) -> Signed:
@@ -73,16 +75,19 @@ class Performance:
         workspace = await tools.workspaces.open(delivery, project)
         memory = Memory.read(await tools.backend.journal.left(job.lane, job.session))
         mail = await tools.backend.mailbox.mail(MailId(job.message_id))
-        task = Task(delivery, project, workspace, stop, memory, mail)
-        if workspace.committed:
-            return await self._already_committed(task)
+        unfinished = unfinished_in(await tools.backend.journal.left(job.lane))
+        task = Task(delivery, project, workspace, stop, memory, mail, unfinished)
         match job.intent:
+            case Intent.EDIT if workspace.committed:
+                return await self._already_committed(task)
             case Intent.EDIT:
                 return await self._edit(task)
-            case Intent.UNDO | Intent.REDO:
+            case Intent.UNDO:
+                return await self._nothing_was_made(task) or await self._turn(task)
+            case Intent.REDO:
                 return await self._turn(task)
             case Intent.PUBLISH:
-                return await self._promote(task)
+                return await go_live(tools, delivery, workspace, memory)
 
     # --- an instruction ---------------------------------------------------------------------------
 
@@ -98,11 +103,10 @@ class Performance:
             case Stopped(summary, session):
                 return await self._stopped(task, await self._left(task, session, summary))
             case Declined(reason):
-                return Failed(reason, task.memory.after(f"Could not: {task.signed.gist}"))
+                left = task.memory.after(f"Could not: {task.signed.gist}")
+                return Failed(reason, {**left, **carried_on(task.unfinished)})
             case Broke(reason, again):
-                if again:
-                    return Retry(reason)
-                return Failed(reason, await self._kept_aside(task))
+                return Retry(reason) if again else await self._failed(task, reason, task.memory.facts)
 
     async def _left(self, task: Task, session: bytes | None, summary: str) -> Facts:
         blob = await self._tools.blobs.put(session) if session else ""
@@ -114,28 +118,30 @@ class Performance:
         commit = await workspaces.commit(task.workspace, signed)
         match commit:
             case None:
-                return Done(summary or "There was nothing to change.", left)
+                return Done(summary or "There was nothing to change.", {**left, **_unchanged(task.mail)})
             case Unresolved(files):
-                await self._kept_aside(task)
-                return Failed(
+                reason = (
                     "Somebody else changed the same lines, and I could not bring both together: "
                     f"{', '.join(files)}. The person who looks after the site's files can."
                 )
+                return await self._failed(task, reason, left)
             case str():
-                pass
-        shown = await show(self._tools, task.delivery, task.workspace, commit, task.stop)
-        if shown is None:
-            return await self._stopped(task, left)
-        return _ended(shown, summary, left)
+                showing = Showing(commit, own=commit)
+        match await show(self._tools, task.delivery, task.workspace, showing, task.stop):
+            case None:
+                return await self._stopped(task, left, commit)
+            case NotShown(reason):
+                return await self._failed(task, reason, left, commit)
+            case Shown(facts):
+                return Done(summary, {**left, **facts})
 
     async def _errand(self, task: Task) -> Errand:
         tools, job, workspace = self._tools, task.delivery.job, task.workspace
         files = await self._placed_files(task.mail, workspace.room)
-        unfinished = await self._unfinished(task)
         material = Material(
             quoted=await self._quoted(task.mail),
             files=files,
-            unfinished=unfinished,
+            unfinished=await self._placed_patches(task),
             since=task.memory.since,
             conflicts=workspace.conflicts,
         )
@@ -156,7 +162,7 @@ class Performance:
         for file in mail.files if mail else ():
             content = await self._tools.blobs.get(file.blob)
             await asyncio.to_thread((room.mail / file.name).write_bytes, content)
-            placed.append(MailedFile(file.name, file.kind))
+            placed.append(MailedFile(file.name, file.kind, file.claimed_name))
         return tuple(placed)
 
     async def _quoted(self, mail: MailRecord | None) -> str:
@@ -165,79 +171,73 @@ class Performance:
         parsed = await self._tools.reader.read(await self._tools.blobs.get(mail.blob))
         return parsed.quoted if isinstance(parsed, ParsedMail) else ""
 
-    async def _unfinished(self, task: Task) -> str:
-        """What the job before left unfinished, its patch laid beside the mail's files."""
-        left = await self._tools.backend.journal.left(task.delivery.claim.lane)
-        commit = left.get("unfinished_commit", "")
-        if commit:
-            patch = await self._tools.workspaces.patch(task.workspace, commit)
-            await asyncio.to_thread((task.workspace.room.mail / PATCH_NAME).write_text, patch, "utf-8")
-        return left.get("unfinished", "")
+    async def _placed_patches(self, task: Task) -> tuple[Unfinished, ...]:
+        """Lay what the jobs before left unfinished beside the mail's files, as patches."""
+        told = []
+        for back, job in enumerate(reversed(task.unfinished)):
+            patch = await self._tools.workspaces.patch(task.workspace, job.commit) if job.commit else ""
+            if patch:
+                place = task.workspace.room.mail / patch_name(back)
+                await asyncio.to_thread(place.write_text, patch, "utf-8")
+            told.append(job if patch else replace(job, commit=""))
+        return tuple(reversed(told))
 
-    # --- being interrupted ------------------------------------------------------------------------
+    # --- what did not come into the site ----------------------------------------------------------
 
-    async def _stopped(self, task: Task, left: Facts) -> Outcome:
-        aside = await self._kept_aside(task)
-        files = aside.get("unfinished_files", "")
+    async def _stopped(self, task: Task, left: Facts, commit: str = "") -> Outcome:
+        facts = await self._kept_aside(task, left, commit)
+        files = facts.get("unfinished_files", "")
         kept = f"Changes to {', '.join(files.split(chr(10)))}." if files else ""
-        return Preempted(None, kept, {**left, **aside, "unfinished": task.delivery.job.instruction})
+        return Preempted(None, kept, facts)
 
-    async def _kept_aside(self, task: Task) -> Facts:
-        aside = await self._tools.workspaces.keep_aside(task.workspace, task.signed)
-        if aside is None:
-            return {}
-        return {
-            "unfinished_ref": aside.ref,
-            "unfinished_commit": aside.commit,
-            "unfinished_files": "\n".join(aside.files),
-        }
+    async def _failed(self, task: Task, reason: str, left: Facts, commit: str = "") -> Outcome:
+        return Failed(reason, await self._kept_aside(task, left, commit, reason))
 
-    # --- undo, redo, publish: no model is asked -----------------------------------------------------
+    async def _kept_aside(self, task: Task, left: Facts, commit: str, why: str = "") -> Facts:
+        """Keep the work where people and the next job find it: the commit of it, or what is in the tree."""
+        aside = await self._tools.workspaces.keep_aside(task.workspace, task.signed, commit)
+        facts = not_in_the_site(left, task.delivery.job.instruction, aside, why)
+        return {**facts, **carried_on(task.unfinished)}
+
+    # --- undo and redo: no model is asked -----------------------------------------------------
+
+    async def _nothing_was_made(self, task: Task) -> Outcome | None:
+        """An undo that came while its edit was being made took that back already: nothing older is meant."""
+        edit = await never_made(self._tools.backend.ledger, task.delivery.job)
+        if edit is None:
+            return None
+        stopped = edit.state is JobState.PREEMPTED
+        summary = f"{'Stopped' if stopped else 'Nothing to take back'}: {gist(edit.instruction)}"
+        fact = "stopped" if stopped else "never_made"
+        return Done(summary, {**task.memory.after(summary), fact: edit.instruction})
 
     async def _turn(self, task: Task) -> Outcome:
         job = task.delivery.job
-        if task.workspace.conflicts:
-            return Failed(
-                "Somebody else changed the same lines since, so this can't be taken back by itself."
-            )
+        could_not = {**task.memory.after(f"Could not {job.intent}"), **carried_on(task.unfinished)}
         turned = await self._tools.workspaces.turn(task.workspace, job.intent, task.signed)
         if isinstance(turned, CannotTurn):
-            return Failed(turned.reason, task.memory.after(f"Could not {job.intent}"))
+            return Failed(turned.reason, could_not)
+        showing = Showing(turned.tip, own=turned.commit)
+        shown = await show(self._tools, task.delivery, task.workspace, showing)
+        if isinstance(shown, NotShown):
+            return Failed(shown.reason, could_not)
         words = "Taken back" if job.intent is Intent.UNDO else "Brought back"
         summary = f"{words}: {turned.gist}"
-        shown = await show(self._tools, task.delivery, task.workspace, turned.commit)
-        return _ended(shown, summary, task.memory.after(summary))
-
-    async def _promote(self, task: Task) -> Outcome:
-        """Make what is previewed live; where nothing was previewed yet, the site as it is."""
-        tools, claim = self._tools, task.delivery.claim
-        if await tools.publisher.current(claim.lane.project, Place.PREVIEW) is None:
-            if task.workspace.conflicts:
-                return Failed("Somebody else changed the same lines since. Nothing was published.")
-            shown = await show(tools, task.delivery, task.workspace, task.workspace.base)
-            if isinstance(shown, NotShown):
-                return Failed(shown.reason, shown.facts)
-        commit = await tools.publisher.promote(claim)
-        assert commit is not None
-        landed = await tools.workspaces.land(task.workspace, commit)
-        facts = task.memory.after("Published: the preview was made live")
-        facts["preview"] = tools.publisher.address(claim.lane.project, Place.LIVE)
-        if isinstance(landed, Unresolved):
-            facts["warnings"] = (
-                "The main branch holds changes that do not fit together with what was published."
-            )
-        return Done("Everybody sees it now.", facts)
+        facts = {**task.memory.after(summary), **shown.facts, "turned": turned.gist}
+        return Done(summary, {**facts, "turned_elsewhere": "yes"} if turned.elsewhere else facts)
 
     async def _already_committed(self, task: Task) -> Outcome:
         """An earlier attempt got as far as the repository: show that, and do nothing twice."""
-        shown = await show(self._tools, task.delivery, task.workspace, task.workspace.committed)
-        summary = task.signed.gist
-        return _ended(shown, summary, task.memory.after(f"Done: {summary}"))
+        workspace, summary = task.workspace, task.workspace.said
+        left = task.memory.after(asked(task.delivery.job.instruction, summary))
+        showing = Showing(workspace.previewed, own=workspace.committed)
+        shown = await show(self._tools, task.delivery, workspace, showing)
+        if isinstance(shown, NotShown):
+            return Failed(shown.reason, left)
+        return Done(summary, {**left, **shown.facts})
 
 
-def _ended(shown: Shown | NotShown, summary: str, left: Facts) -> Outcome:
-    match shown:
-        case Shown(facts):
-            return Done(summary, {**left, **facts})
-        case NotShown(reason, facts):
-            return Failed(reason, {**left, **facts})
+def _unchanged(mail: MailRecord | None) -> Facts:
+    """Facts of a run that changed nothing: no preview to look at, nothing to undo, no file that was used."""
+    files = "\n".join(file.name for file in mail.files) if mail else ""
+    return {"unchanged": "yes", **({"unused": files} if files else {})}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from webordinary.core.errors import CannotTellNow
+from webordinary.core.errors import CannotTellNow, NotFound
 from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import (
@@ -27,6 +27,8 @@ from webordinary.core.mail import (
 )
 from webordinary.core.session_token import session_from_addresses
 from webordinary.core.site import Session
+from webordinary.core.text import storable
+from webordinary.dispatch.overtaking import arrival_of
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, read_arrival, read_wish, says_yes
@@ -50,6 +52,7 @@ JOB_INTENTS = {
 }
 CONFIRMATION = "confirm-"  # a token that was mailed to the address on file, for one mail
 KNOWN_LANES_SHOWN = 20
+CLAIMED_NAME_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +215,10 @@ class Reception:
 
     async def _keep_files(self, mail: ParsedMail) -> tuple[KeptFile, ...]:
         return tuple(
-            [KeptFile(file.name, file.kind, await self.blobs.put(file.content)) for file in mail.files]
+            [
+                KeptFile(file.name, file.kind, await self.blobs.put(file.content), _clean(file.claimed_name))
+                for file in mail.files
+            ]
         )
 
     async def _submit(
@@ -224,13 +230,15 @@ class Reception:
             await self._owe(LetterKind.UNREADABLE, kept, reason="it was empty")
             return kept
         project = await self.backend.directory.project(lane.project)
+        policy = read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT)
+        arrival = await arrival_of(intent, self.backend.ledger, lane, session.id, policy)
         kept = await self._keep(record, MailState.ACCEPTED, "")
         job = Job(
             id=JobId(self.clock.unique()),
             lane=lane,
             instruction=instruction or "See the attached files.",
             message_id=kept.id,
-            arrival=read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT),
+            arrival=arrival,
             wants_reply=True,
             session=session.id,
             intent=intent,
@@ -248,13 +256,38 @@ class Reception:
         kept = await self._keep(record, MailState.ANSWERED, wish.value)
         match wish:
             case Wish.STOP:
-                stopped = await self.backend.control.interrupt(lane)
-                await self._owe(LetterKind.STOPPED, kept, job=stopped or "")
+                await self._stop(kept, lane)
             case Wish.STATUS:
                 await self._owe(LetterKind.STATUS, kept, **await self._status(lane))
             case _:
                 await self._owe(LetterKind.HELP, kept)
         return kept
+
+    async def _stop(self, kept: MailRecord, lane: Lane) -> None:
+        """Stop what runs, and never a later job when the mail comes again.
+
+        The letter notes what runs before that is stopped; a second copy finishes what a crash cut short.
+        """
+        running = await self._running(lane)
+        noted = await self._noted(kept)
+        if noted is None:
+            noted = running or ""
+            await self._owe(LetterKind.STOPPED, kept, job=noted)
+        if noted and noted == running:
+            await self.backend.control.interrupt(lane)
+
+    async def _running(self, lane: Lane) -> JobId | None:
+        try:
+            head = (await self.backend.ledger.lane(lane)).head
+        except NotFound:  # nothing was ever asked for
+            return None
+        return head.id if head and head.state is not JobState.QUEUED else None
+
+    async def _noted(self, kept: MailRecord) -> str | None:
+        letters = await self.backend.outbox.letters(limit=len(LetterKind), about=kept.id)
+        return next(
+            (letter.facts.get("job", "") for letter, _ in letters if letter.kind is LetterKind.STOPPED), None
+        )
 
     async def _status(self, lane: Lane) -> dict[str, str]:
         open_jobs = [
@@ -283,6 +316,12 @@ class Reception:
 
 # A mail in one of these states may still become something else.
 RETHOUGHT = frozenset({MailState.QUARANTINED, MailState.ANSWERED, MailState.REFUSED})
+
+
+def _clean(claimed_name: str) -> str:
+    """A file's name as its sender wrote it, in one line that can be shown and told to an agent."""
+    printable = "".join(character if character.isprintable() else " " for character in claimed_name)
+    return " ".join(storable(printable).split())[:CLAIMED_NAME_CHARACTERS]
 
 
 def _bare(mail: UnreadableMail) -> ParsedMail:

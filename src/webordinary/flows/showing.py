@@ -1,30 +1,41 @@
-"""A commit becomes visible: build, gate, push, publish, and the facts that tell people about it. Stage 6."""
+"""A commit becomes visible: build, gate, push, publish, and the facts that tell people about it. Stage 6.
+
+Nothing is pushed that was not built and looked at: what is on the edit line is what everybody's next job
+starts from. That holds for merges, too, when two people of a project are at work at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, overload
 
 from webordinary.core.claim import Delivery
+from webordinary.core.errors import BackendUnavailable
 from webordinary.core.mail import MailId
 from webordinary.core.outcome import Facts
-from webordinary.core.release import Place, Release
-from webordinary.core.work import BuildFailed, FileChange
+from webordinary.core.release import Place, Refusal, Release
+from webordinary.core.work import BuildFailed
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
-from webordinary.ports.workspaces import Unresolved, Workspace
+from webordinary.ports.workspaces import Behind, Unresolved, Workspace
 from webordinary.publish.links import broken_links
 from webordinary.publish.manifest import Refused, manifest
 from webordinary.work.changes import told
 
 T = TypeVar("T")
 
+NOT_TOGETHER = (
+    "Somebody else changed the site at the same time, and the two changes do not work together. "
+    "Theirs is in the site, yours is not."
+)
+
 LINKS_TOLD = 5
 REFUSALS_TOLD = 5
 PAGES_PICTURED = 2
+ROUNDS_MAX = 10  # others were first so often: each round is a build
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,30 +50,53 @@ class NotShown:
     """It can't be shown; what was served before is served still."""
 
     reason: str
-    facts: Facts = field(default_factory=dict)
 
 
-@overload
-async def show(tools: Tools, delivery: Delivery, workspace: Workspace, commit: str) -> Shown | NotShown: ...
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """What is to be shown: a commit that the tree holds, and the one in it that is the job's own change."""
+
+    commit: str
+    own: str  # "" if there is none
 
 
 @overload
 async def show(
-    tools: Tools, delivery: Delivery, workspace: Workspace, commit: str, stop: Stop
+    tools: Tools, delivery: Delivery, workspace: Workspace, showing: Showing
+) -> Shown | NotShown: ...
+
+
+@overload
+async def show(
+    tools: Tools, delivery: Delivery, workspace: Workspace, showing: Showing, stop: Stop
 ) -> Shown | NotShown | None: ...
 
 
 async def show(
-    tools: Tools, delivery: Delivery, workspace: Workspace, commit: str, stop: Stop | None = None
+    tools: Tools, delivery: Delivery, workspace: Workspace, showing: Showing, stop: Stop | None = None
 ) -> Shown | NotShown | None:
     """Bring a commit, checked out in the tree, to the preview place; None if a stop came before the push.
 
     The push is the point of no return: from there on a stop is too late, and the job is done.
     """
-    ready = await _unless_stopped(_ready(tools, workspace), stop)
-    if ready is None or isinstance(ready, NotShown):
-        return ready
-    return await _publish(tools, delivery, workspace, commit, ready)
+    commit = showing.commit
+    for _ in range(ROUNDS_MAX):
+        ready = await _unless_stopped(_ready(tools, workspace), stop)
+        if ready is None:
+            return None
+        if isinstance(ready, NotShown):
+            return ready if commit == showing.commit else NotShown(f"{NOT_TOGETHER}\n{ready.reason}")
+        match await tools.workspaces.push(workspace, commit):
+            case None:
+                return await _publish(tools, delivery, workspace, Showing(commit, showing.own), ready)
+            case Behind(both):
+                commit = both
+            case Unresolved(files):
+                return NotShown(
+                    f"Somebody else changed the same lines a moment ago: {', '.join(files)}. "
+                    "Please send it again."
+                )
+    raise BackendUnavailable("others change the site all the time, this change did not get in")
 
 
 async def _unless_stopped(work: Coroutine[None, None, T], stop: Stop | None) -> T | None:
@@ -94,52 +128,46 @@ async def _ready(tools: Tools, workspace: Workspace) -> _Ready | NotShown:
         return NotShown(f"The site could not be built: {built.reason}{tail}")
     gated = await asyncio.to_thread(manifest, built.output, inside=workspace.room.tree)
     if isinstance(gated, Refused):
-        listed = "\n".join(f"{one.path}: {one.reason}" for one in gated.refusals[:REFUSALS_TOLD])
-        return NotShown(f"Something in it must not be published.\n{listed}")
+        listed = "\n".join(_refusal(one) for one in gated.refusals[:REFUSALS_TOLD])
+        return NotShown(f"The site can't be published like this.\n{listed}")
     return _Ready(gated.release, built.output, gated.left_out)
 
 
+def _refusal(refusal: Refusal) -> str:
+    """One line; a refusal of the whole has no path."""
+    return f"{refusal.path}: {refusal.reason}" if refusal.path else refusal.reason.capitalize()
+
+
 async def _publish(
-    tools: Tools, delivery: Delivery, workspace: Workspace, commit: str, ready: _Ready
-) -> Shown | NotShown:
-    pushed = await tools.workspaces.push(workspace, commit)
-    if isinstance(pushed, Unresolved):
-        return NotShown(
-            f"Somebody else changed the same lines a moment ago: {', '.join(pushed.files)}. "
-            "Please send it again."
-        )
-    if pushed != commit:  # another lane of this project was first: the tree holds both changes now
-        merged = await _ready(tools, workspace)
-        if isinstance(merged, NotShown):
-            return merged
-        ready = merged
-    changes = await tools.workspaces.changes(workspace, workspace.previewed, pushed)
+    tools: Tools, delivery: Delivery, workspace: Workspace, showing: Showing, ready: _Ready
+) -> Shown:
+    pushed, own = showing.commit, showing.own
+    changes = await tools.workspaces.changes(workspace, own) if own else ()
     project = delivery.claim.lane.project
     pages = [change.path for change in changes if change.path.endswith(".html")][:PAGES_PICTURED]
-    before = await _pictures(tools, project, pages)
+    before, former = await _pictures(tools, project, pages), await _previewed(tools, project)
     # Reading all pages for links keeps this process busy, publishing keeps the disk busy: side by side.
-    again, warnings = await asyncio.gather(
+    _, warnings = await asyncio.gather(
         _publish_latest(tools, delivery, workspace, pushed, ready), asyncio.to_thread(_warnings, ready)
     )
-    if isinstance(again, NotShown):
-        return again
     facts = {
         "commit": pushed,
         "release": ready.release.id,
+        "former_release": former if former != ready.release.id else "",
         "preview": tools.publisher.address(project, Place.PREVIEW),
         "publishable": "yes",
         "changes": "\n".join(told(changes)),
         "warnings": "\n".join(warnings),
-        "patch": await _patch(tools, workspace, pushed),
+        "patch": await _patch(tools, workspace, own) if own else "",
         "pictures": _paired(pages, before, await _pictures(tools, project, pages)),
-        **await _used(tools, delivery, changes),
+        **await _used(tools, delivery, workspace, pushed),
     }
     return Shown({name: fact for name, fact in facts.items() if fact})
 
 
 async def _publish_latest(
     tools: Tools, delivery: Delivery, workspace: Workspace, pushed: str, ready: _Ready
-) -> NotShown | None:
+) -> None:
     """Publish, and look once more: whoever is last shows the latest, whatever lane it came from.
 
     Between our push and our publishing another lane may have done both; ours would take its change back.
@@ -148,11 +176,17 @@ async def _publish_latest(
         await tools.publisher.publish(delivery.claim, ready.release, ready.folder, pushed)
         latest = await tools.workspaces.latest(workspace)
         if latest == pushed:
-            return None
+            return
         again = await _ready(tools, workspace)
-        if isinstance(again, NotShown):
-            return again
+        if isinstance(again, NotShown):  # it was built before it was pushed: another attempt may well succeed
+            raise BackendUnavailable(again.reason)
         pushed, ready = latest, again
+
+
+async def _previewed(tools: Tools, project: str) -> str:
+    """Name the release that is previewed now, for whoever wants to see before and after later."""
+    current = await tools.publisher.current(project, Place.PREVIEW)
+    return current[0].id if current else ""
 
 
 def _warnings(ready: _Ready) -> list[str]:
@@ -169,17 +203,18 @@ async def _patch(tools: Tools, workspace: Workspace, commit: str) -> str:
     return await tools.blobs.put(patch.encode(errors="replace")) if patch else ""
 
 
-async def _used(tools: Tools, delivery: Delivery, changes: Sequence[FileChange]) -> Facts:
+async def _used(tools: Tools, delivery: Delivery, workspace: Workspace, commit: str) -> Facts:
     """Tell which of the mail's files came into the site: those whose very bytes are in it now."""
     mail = await tools.backend.mailbox.mail(MailId(delivery.job.message_id))
     if mail is None or not mail.files:
         return {}
-    added = {change.new for change in changes if change.new is not None}
-    used: list[str] = []
-    unused: list[str] = []
-    for file in mail.files:
-        (used if await tools.blobs.get(file.blob) in added else unused).append(file.name)
-    return {"used": "\n".join(used), "unused": "\n".join(unused)}
+    contents = [await tools.blobs.get(file.blob) for file in mail.files]
+    there = await tools.workspaces.holds(workspace, commit, contents)
+    files = list(zip(mail.files, there, strict=True))
+    return {
+        "used": "\n".join(file.name for file, is_there in files if is_there),
+        "unused": "\n".join(file.name for file, is_there in files if not is_there),
+    }
 
 
 async def _pictures(tools: Tools, project: str, pages: Sequence[str]) -> list[str]:

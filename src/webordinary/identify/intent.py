@@ -20,18 +20,20 @@ class Wish(StrEnum):
     HELP = "help"
 
 
-_COURTESY = re.compile(r"\b(please|thanks|thank you|now|that|it|this|the site|hi|hello)\b")
+_COURTESY = re.compile(
+    r"\b(please|thanks|thank you|(?:can|could|would) you|now|again|that|it|this|the site|hi|hello)\b"
+)
 _NOT_A_WORD = re.compile(r"[^a-z]+")
-_WORDS = {
-    "undo": Wish.UNDO,
-    "revert": Wish.UNDO,
-    "redo": Wish.REDO,
-    "publish": Wish.PUBLISH,
-    "go live": Wish.PUBLISH,
-    "stop": Wish.STOP,
-    "cancel": Wish.STOP,
-    "status": Wish.STATUS,
-    "help": Wish.HELP,
+# One change as a whole. "undo the bold in the heading" names a part of one: that is an instruction.
+_LAST = r"(?:(?:the|my|your) )?(?:(?:very )?(?:last|latest|previous|most recent) )?(?:change|edit|update|one)"
+_ALL = r"(?:everything|(?:all )?(?:(?:the|my|your) )?(?:website|changes?|preview))"
+_COMMANDS = {
+    Wish.UNDO: rf"(?:undo|revert|take back|roll back)(?: {_LAST})?|take {_LAST} back",
+    Wish.REDO: rf"(?:redo|bring back)(?: {_LAST})?|bring {_LAST} back",
+    Wish.PUBLISH: rf"publish(?: {_ALL})?|go live|make live",
+    Wish.STOP: "stop|cancel",
+    Wish.STATUS: "status",
+    Wish.HELP: "help",
 }
 _YES = ("yes", "y", "ok", "okay", "confirm", "confirmed", "ja", "oui", "si")
 SHORT_CHARACTERS = 60
@@ -43,7 +45,7 @@ def read_wish(instruction: str) -> Wish:
     if len(instruction) > SHORT_CHARACTERS:
         return Wish.EDIT
     bare = _NOT_A_WORD.sub(" ", _COURTESY.sub(" ", instruction.lower())).strip()
-    return _WORDS.get(bare, Wish.EDIT)
+    return next((wish for wish, words in _COMMANDS.items() if re.fullmatch(words, bare)), Wish.EDIT)
 
 
 def says_yes(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
@@ -51,8 +52,14 @@ class Onboarded:
     elsewhere: tuple[Lane, ...]  # other projects that the address may edit
 
 
-async def onboard(wanted: Wanted, directory: Directory) -> Onboarded:
-    """Let an address edit a project. Repeating it, or going on after a crash, is safe."""
+async def onboard(
+    wanted: Wanted, directory: Directory, prepare: Callable[[], Awaitable[None]] | None = None
+) -> Onboarded:
+    """Let an address edit a project. Repeating it, or going on after a crash, is safe.
+
+    What must be there before anybody writes is made by `prepare`, once nothing speaks against it: if that
+    fails, nobody was let in.
+    """
     member = Member(wanted.lane, canonical_address(wanted.address))
     if wanted.repository is not None:
         check_repository(wanted.repository)
@@ -64,6 +71,8 @@ async def onboard(wanted: Wanted, directory: Directory) -> Onboarded:
         raise NotAllowed(_conflict(project, known, changed[0]))
     before = await directory.lanes_of(member.address)
     _refuse_another_user(member, [lane for lane in before if lane.project == member.lane.project])
+    if prepare is not None:
+        await prepare()
     new_project = await directory.add_project(project, change=bool(changed))
     taken = await directory.add_member(member)
     _refuse_another_user(member, [taken] if taken else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,7 @@ class Workspace:
     previewed: str  # the commit that was previewed before this job
     conflicts: tuple[str, ...] = ()  # files with conflict markers: upstream changed the same lines
     committed: str = ""  # the commit that an earlier attempt at this very job already made
+    said: str = ""  # what that commit says was done
     upstream: str = ""  # with conflicts: the upstream commit that the tree is being merged with
 
 
@@ -43,12 +45,30 @@ class Unresolved:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """Another lane of the project was first. Nothing was pushed; this commit, and the tree, hold both."""
+
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Turned:
     """An undo or a redo: the commit that does it, and whose job's change it took back or brought back."""
 
     commit: str
     job: JobId
     gist: str  # of that job's commit
+    tip: str  # what is to be previewed: that commit, or one that holds it and what others did
+    elsewhere: bool = False  # the change was made in another conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A change that somebody made by mail."""
+
+    commit: str
+    user: str
+    gist: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +101,16 @@ class Workspaces(Protocol):
     async def turn(self, workspace: Workspace, way: Intent, signed: Signed) -> Turned | CannotTurn:
         """Undo the last change of the conversation (else of the lane), or redo the last undo.
 
-        The commit is made but not pushed, and the tree holds it.
+        The commit is made but not pushed, and the tree holds it. Upstream that conflicted is merged in after
+        that if it fits now, and else left for the next job.
         """
         ...
 
-    async def push(self, workspace: Workspace, commit: str) -> str | Unresolved:
-        """Make the commit the previewed one; give the commit that is, and that the tree now holds.
+    async def push(self, workspace: Workspace, commit: str) -> Behind | Unresolved | None:
+        """Make the commit the previewed one: all that is previewed already must be in it.
 
-        It is a merge if another lane of the project was first; `Unresolved` if that can't be merged.
+        `Behind` if it is not: the merge is to be built and looked at before it is pushed in turn;
+        `Unresolved` if there can't be one.
         """
         ...
 
@@ -96,12 +118,26 @@ class Workspaces(Protocol):
         """Look which commit is to be previewed now, another lane may have pushed; the tree then holds it."""
         ...
 
-    async def keep_aside(self, workspace: Workspace, signed: Signed) -> Aside | None:
-        """Keep what is in the tree on a side ref, and put the tree back; None if there is nothing to keep."""
+    async def keep_aside(self, workspace: Workspace, signed: Signed, commit: str = "") -> Aside | None:
+        """Keep what is in the tree on a side ref, and put the tree back; None if there is nothing to keep.
+
+        A commit that was made of the tree is kept instead: a build may have been in the tree since.
+        """
         ...
 
-    async def changes(self, workspace: Workspace, old: str, new: str) -> tuple[FileChange, ...]:
-        """Tell what differs between two commits, as files before and after."""
+    async def changes(self, workspace: Workspace, commit: str) -> tuple[FileChange, ...]:
+        """Tell what a job's commit changed itself, as files before and after; not what it was merged with."""
+        ...
+
+    async def holds(self, workspace: Workspace, commit: str, contents: Sequence[bytes]) -> tuple[bool, ...]:
+        """Say of each content whether some file of the commit has exactly these bytes."""
+        ...
+
+    async def made(self, workspace: Workspace, commit: str, after: Sequence[str]) -> tuple[Made, ...]:
+        """List the changes that a commit holds and none of the others does, oldest first.
+
+        What was made and taken back in between is left out.
+        """
         ...
 
     async def patch(self, workspace: Workspace, commit: str) -> str:

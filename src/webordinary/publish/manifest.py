@@ -104,7 +104,7 @@ def manifest(
             os.close(top)
         _refuse_links_to_the_outside(walk)
         if not walk.files and not walk.refusals:
-            walk.refuse("", "there is no file to publish")
+            walk.refuse("", "no file is left in it that could be published")
     if walk.refusals:
         return Refused(tuple(walk.refusals))
     return Passed(Release(tuple(sorted(walk.files, key=lambda file: file.path))), tuple(walk.left_out))

@@ -6,6 +6,8 @@ A new thing to tell (an old and a new text, a screenshot) is a new name here and
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote as url_quoted
 
@@ -22,6 +24,19 @@ NAME_CHARACTERS = 80
 ITEM_CHARACTERS, ITEMS_MAX = 200, 20
 NOTE_LINES, NOTE_CHARACTERS = 12, 1000
 URL_CHARACTERS = 2000
+# Facts that are the words of a request: what was turned back or forth, stopped, or had changed nothing.
+NAMED = ("turned", "stopped", "never_made")
+SAID_OR_NOT = ("unchanged", "turned_elsewhere", "live_unchanged")
+# Facts that are lists, one item a line.
+LISTS = (
+    "changes",
+    "warnings",
+    "projects",
+    "live_changes",
+    "live_by_others",
+    "live_later",
+    "unfinished_files",
+)
 YES = "yes"
 
 # Visible characters, but no quotes and no angle brackets.
@@ -62,11 +77,10 @@ def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]
         **_progress(letter, case.job),
         **_outcome(letter, case),
         **_intent(case.job),
+        **_made(given),
+        **{name: items(given.get(name, ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS) for name in LISTS},
         "preview": web_address(given.get("preview", "")),
         "publishable": given.get("publishable", ""),
-        "changes": items(given.get("changes", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
-        "warnings": items(given.get("warnings", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
-        "projects": items(given.get("projects", ""), most=ITEMS_MAX, characters=ITEM_CHARACTERS),
         "example": first_line(given.get("projects", ""), ITEM_CHARACTERS),
         "link": web_address(given.get("link", "")),
         "answer": f"mailto:{url_quoted(answer_address, safe='@')}?subject=Yes&body=Yes",
@@ -90,7 +104,7 @@ def _about(letter: Letter, case: Case) -> dict[str, Fact]:
         "subject": _bare_subject(mail),
         "reference": _reference(letter, case),
         "files": _files(letter, mail),
-        "unused": items(letter.facts.get("unused", ""), most=ITEMS_MAX, characters=NAME_CHARACTERS),
+        "unused": _called(letter.facts.get("unused", "").split("\n"), mail),
         "skipped": bounded(skipped, ITEMS_MAX),
     }
 
@@ -98,8 +112,22 @@ def _about(letter: Letter, case: Case) -> dict[str, Fact]:
 def _files(letter: Letter, mail: MailRecord) -> tuple[str, ...]:
     """The files that came into the site, where that is known; else all that came with the mail."""
     if "used" in letter.facts or "unused" in letter.facts:
-        return items(letter.facts.get("used", ""), most=ITEMS_MAX, characters=NAME_CHARACTERS)
-    return bounded([one_line(file.name, NAME_CHARACTERS) for file in mail.files], ITEMS_MAX)
+        return _called(letter.facts.get("used", "").split("\n"), mail, in_site=True)
+    return _called([file.name for file in mail.files], mail)
+
+
+def _called(names: list[str], mail: MailRecord, *, in_site: bool = False) -> tuple[str, ...]:
+    """Files as their sender calls them; with our name where people meet that, or to tell two apart."""
+    claimed = {file.name: one_line(file.claimed_name, NAME_CHARACTERS) for file in mail.files}
+    often = Counter(claimed.values())
+
+    def called(name: str) -> str:
+        theirs, ours = claimed.get(name, ""), one_line(name, NAME_CHARACTERS)
+        if theirs in ("", ours):
+            return ours
+        return f"{theirs} (as {ours})" if in_site or often[theirs] > 1 else theirs
+
+    return bounded([called(name) for name in names if name], ITEMS_MAX)
 
 
 # Answers to one word, and the question whether it was written by whom we ask.
@@ -159,6 +187,12 @@ def _intent(job: JobView | None) -> dict[str, Fact]:
     intent = job.intent if job else Intent.EDIT
     names = {Intent.EDIT: "edited", Intent.UNDO: "undone", Intent.REDO: "redone", Intent.PUBLISH: "published"}
     return {name: YES if intent is one else "" for one, name in names.items()}
+
+
+def _made(given: Mapping[str, str]) -> dict[str, Fact]:
+    """What came of it: nothing at all, something that had to be named, or what everybody had seen before."""
+    named = {name: first_line(given.get(name, ""), QUOTE_CHARACTERS) for name in NAMED}
+    return {**named, **{name: YES if given.get(name) else "" for name in SAID_OR_NOT}}
 
 
 def _status(letter: Letter, case: Case) -> dict[str, Fact]:

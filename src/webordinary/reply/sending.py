@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
+from webordinary.core.trouble import Troubles
 from webordinary.core.views import JobView
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
@@ -32,6 +33,7 @@ from webordinary.reply.rules import ABOUT_A_JOB, COURTESIES, SendingLimits, why_
 
 log = logging.getLogger("webordinary.sender")
 
+LOOKING, NOTING = "no answer to a look for letters", "the fate of a letter could not be noted yet"
 HOUR_SECONDS = 3600.0
 STORE_SECONDS = 1.0  # between two tries when the store does not answer
 NOTING_TRIES = 10  # of writing down what became of a letter
@@ -90,6 +92,7 @@ class Sender:
         """Send once `run` is called. The name is shown to people as who holds a letter."""
         self._office, self._name = office, name
         self._outbox, self._clock, self._limits = office.outbox, office.clock, office.limits
+        self._troubles = Troubles(log, office.clock.monotonic)
         self._stopping = asyncio.Event()
         self._in_hand: set[asyncio.Task[None]] = set()
         self._under_way: Counter[SessionId] = Counter()
@@ -105,8 +108,10 @@ class Sender:
                 try:
                     await self._take()
                 except BackendUnavailable as error:
-                    log.warning("no answer to a look for letters: %s", error)
+                    self._troubles.met(LOOKING, error)
                     await self._pause(STORE_SECONDS * (0.5 + self._clock.chance()))
+                else:
+                    self._troubles.over(LOOKING)
             if self._in_hand:
                 await asyncio.wait(self._in_hand, timeout=self._limits.stop_seconds)
         finally:
@@ -275,6 +280,6 @@ class Sender:
             try:
                 return await note()
             except BackendUnavailable as error:
-                log.warning("the fate of a letter could not be noted yet: %s", error)
+                self._troubles.met(NOTING, error)
                 await self._clock.sleep(STORE_SECONDS * (0.5 + self._clock.chance()))
         return await note()

@@ -9,21 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from webordinary.adapters.s3.buckets import make_bucket
+from webordinary.adapters.s3.buckets import NameRefused, make_bucket
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.open import set_up_aws
 from webordinary.backends.aws.queues import Queues
 from webordinary.backends.aws.settings import PREFIX
 from webordinary.backends.aws.tables import tables
-from webordinary.core.errors import BadInput
+from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.lane import Lane
 from webordinary.core.release import Place
 from webordinary.ports.clock import Clock
 from webordinary.wiring.cloud import aws_settings, site_bucket
+from webordinary.wiring.cloud_settings import PROJECT
 from webordinary.wiring.settings import Settings
 
 MACHINE = "email-processor"
 QUEUES_PER_PAGE = 1000
+EXECUTIONS_PER_PAGE = 1000
 FUNCTION_ANSWER_BYTES = 1_000_000
 
 
@@ -59,7 +61,11 @@ async def set_up(settings: Settings, clock: Clock, definition: Path | None, role
     async with line(settings) as cloud:
         client = await cloud.client("s3")
         for bucket in shared:
-            await make_bucket(client, bucket, region=names.region)
+            try:
+                await make_bucket(client, bucket, region=names.region)
+            except NameRefused as error:
+                setting = "mail_bucket" if bucket == wanted.mail_bucket else "blobs_bucket"
+                raise BadInput(f"{error}. Choose another in [cloud] {setting}, and repeat this") from error
         machine = await _state_machine(cloud, _machine_name(settings), text, role) if text else ""
         unclaimed = await Queues(cloud, names, clock).create_unclaimed()
     return SetUp(tuple(table.name for table in tables(names)), unclaimed, shared, machine)
@@ -112,13 +118,19 @@ async def _state_machine(cloud: Cloud, name: str, definition: str, role: str) ->
 async def let_in(settings: Settings, lane: Lane, clock: Clock) -> list[str]:
     """Make a lane's queues and its project's buckets; safe to repeat. Says which are there now."""
     names = aws_settings(settings)
+    places = {place: site_bucket(settings, place, lane.project) for place in Place}
     async with line(settings) as cloud:
-        await Queues(cloud, names, clock).create_input(lane)
         client = await cloud.client("s3")
-        places = [site_bucket(settings, place, lane.project) for place in Place]
-        for bucket in places:
-            await make_bucket(client, bucket, region=names.region, site=True)
-    return [names.input_of(lane), names.dead_of(lane), *places]
+        for place, bucket in places.items():
+            try:
+                await make_bucket(client, bucket, region=names.region, site=True)
+            except NameRefused as error:
+                raise BadInput(
+                    f"{error}. Choose a pattern that is yours in [cloud] {place.value}_bucket, such as "
+                    f"{place.value}-{PROJECT}-example-org, and repeat the command"
+                ) from error
+        await Queues(cloud, names, clock).create_input(lane)
+    return [names.input_of(lane), names.dead_of(lane), *places.values()]
 
 
 async def let_out(settings: Settings, lanes: Sequence[Lane], clock: Clock) -> None:
@@ -185,15 +197,22 @@ class ExecutionView:
 
 async def executions_of(settings: Settings, *, limit: int, status: str | None = None) -> list[ExecutionView]:
     """List executions, newest first."""
+    machine, found = _machine(settings), list[ExecutionView]()
+    page: dict[str, Any] = {"statusFilter": status} if status else {}
     async with line(settings) as cloud:
-        answer = await cloud.call(
-            "stepfunctions",
-            "list_executions",
-            stateMachineArn=_machine(settings),
-            maxResults=limit,
-            **({"statusFilter": status} if status else {}),
-        )
-    return [_execution(one) for one in answer["executions"]]
+        while True:
+            page["maxResults"] = min(limit - len(found), EXECUTIONS_PER_PAGE)
+            try:
+                answer = await cloud.call("stepfunctions", "list_executions", stateMachineArn=machine, **page)
+            except NotFound as error:
+                raise NotFound(
+                    f"there is no state machine {machine}: set [cloud] state_machine_arn to what "
+                    "`webordinary cloud setup --role ARN` prints, and look at AWS_REGION"
+                ) from error
+            found += [_execution(one) for one in answer["executions"]]
+            if len(found) >= limit or not answer.get("nextToken"):
+                return found[:limit]
+            page["nextToken"] = answer["nextToken"]
 
 
 def _machine(settings: Settings) -> str:

@@ -26,6 +26,11 @@ MAIL_BYTES_MAX = 40_000_000  # what the mail service takes
 _KEY = re.compile(r"[A-Za-z0-9_.=-]{1,200}", re.ASCII)
 
 
+def is_key(name: str) -> bool:
+    """Whether the mail service could have called a mail so."""
+    return _KEY.fullmatch(name) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Arrived:
     """A mail that the service took in: where it is, how it came, and what the service thinks of it."""
@@ -91,7 +96,7 @@ def arrived(event: Mapping[str, object]) -> Iterator[Arrived]:
 
 def _arrived(mail: Mapping[str, object], receipt: Mapping[str, object]) -> Arrived:
     key, source, recipients = mail.get("messageId"), mail.get("source"), receipt.get("recipients")
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
+    if not isinstance(key, str) or not is_key(key):
         raise BadInput("this event tells of a mail without an id that could be an object of the bucket")
     to = tuple(one for one in recipients if isinstance(one, str)) if isinstance(recipients, list) else ()
     envelope = Envelope(mail_from=source if isinstance(source, str) else "", recipients=to)

@@ -21,10 +21,8 @@ async def replies(settings: Settings, backend: Backend) -> AsyncIterator[None]:
         yield
         return
     # What mail takes is loaded only here: a bare worker needs none of it.
-    from webordinary.wiring.cloud import check_cloud  # noqa: PLC0415 - see above
     from webordinary.wiring.mail import open_mail_room  # noqa: PLC0415 - see above
 
-    await check_cloud(settings)
     room = open_mail_room(settings, backend)
     sending = asyncio.create_task(room.sender.run())
     try:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from webordinary.adapters.folder_places import ProjectFolder
+from webordinary.adapters.site_server import kept_path
 from webordinary.adapters.smtp_client import hand_in
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.mail import Letter
 from webordinary.dashboard.parts import Parts
 from webordinary.ports.backend import Backend
+from webordinary.wiring.folders import sites_folder
 from webordinary.wiring.running import LOOPBACK
 from webordinary.wiring.settings import Settings
 from webordinary.wiring.stores import open_blobs, open_letters, open_publisher
@@ -27,6 +32,11 @@ def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, sit
     async def sent_mail(letter: Letter) -> bytes | None:
         return await letters.copy(letter.key)
 
+    async def kept(project: str, release: str) -> str:
+        folder = ProjectFolder(sites_folder(settings.home), project)
+        there = await asyncio.to_thread(folder.has, release)
+        return f"{site_address.rstrip('/')}{kept_path(project, release)}" if there else ""
+
     return Parts(
         backend=backend,
         blobs=open_blobs(settings),
@@ -35,6 +45,7 @@ def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, sit
         publisher=open_publisher(settings),
         send=send if settings.cloud.mail_bucket or not settings.in_cloud else None,
         sent_mail=sent_mail,
+        kept=None if settings.in_cloud else kept,
         mail_address=address,
         site_address=site_address.rstrip("/"),
     )

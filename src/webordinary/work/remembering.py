@@ -1,26 +1,32 @@
-"""What one job leaves for the conversation's next: the agent's own session, and what happened meanwhile."""
+"""What one job leaves for the next: the agent's own session, what happened meanwhile, what is unfinished."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from webordinary.core.outcome import Facts
 from webordinary.ports.blobs import Blobs
-from webordinary.work.prompt import gist
+from webordinary.ports.workspaces import Aside
+from webordinary.work.changes import kept_in_words
+from webordinary.work.prompt import Unfinished, gist
 
 RECAP_LINES = 12
 SINCE_LINES = 12
+UNFINISHED_MAX = 5  # jobs that the next one is told of
+ASKED_CHARACTERS, WHY_CHARACTERS = 2_000, 1_000  # of each that is carried on
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is known when a job starts."""
+    """What is known of the conversation when a job starts."""
 
     agent: str = ""
     session_blob: str = ""
     recap: tuple[str, ...] = ()
     since: tuple[str, ...] = ()
+    shown: str = ""  # the commit that its last letter with a preview showed
 
     @classmethod
     def read(cls, left: Mapping[str, str]) -> Memory:
@@ -30,6 +36,7 @@ class Memory:
             left.get("agent_session", ""),
             _lines(left.get("recap", "")),
             _lines(left.get("since", "")),
+            left.get("commit") or left.get("shown_commit", ""),
         )
 
     async def session(self, agent: str, blobs: Blobs) -> bytes | None:
@@ -40,22 +47,67 @@ class Memory:
 
     def after_agent(self, agent: str, session_blob: str, instruction: str, summary: str) -> Facts:
         """What is left when the agent has had a turn: it knows all that happened until now."""
-        line = f"Asked: {gist(instruction)} — {gist(summary) or 'no answer'}"
-        return _facts(agent, session_blob, (*self.recap, line), ())
+        recap = (*self.recap, asked(instruction, summary))
+        return replace(self, agent=agent, session_blob=session_blob, recap=recap, since=()).facts
 
-    def after(self, happened: str) -> Facts:
+    def after(self, *happened: str) -> Facts:
         """What is left when something happened without the agent."""
-        return _facts(self.agent, self.session_blob, (*self.recap, happened), (*self.since, happened))
+        recap, since = (*self.recap, *happened), (*self.since, *happened)
+        return replace(self, recap=recap, since=since).facts
+
+    @property
+    def facts(self) -> Facts:
+        """What the conversation's next job reads."""
+        facts = {
+            "agent": self.agent,
+            "agent_session": self.session_blob,
+            "recap": "\n".join(self.recap[-RECAP_LINES:]),
+            "since": "\n".join(self.since[-SINCE_LINES:]),
+            "shown_commit": self.shown,
+        }
+        return {name: fact for name, fact in facts.items() if fact}
 
 
-def _facts(agent: str, session_blob: str, recap: tuple[str, ...], since: tuple[str, ...]) -> Facts:
-    facts = {
-        "agent": agent,
-        "agent_session": session_blob,
-        "recap": "\n".join(recap[-RECAP_LINES:]),
-        "since": "\n".join(since[-SINCE_LINES:]),
-    }
+def asked(instruction: str, summary: str) -> str:
+    """One line about a turn of the agent."""
+    return f"Asked: {gist(instruction)} — {gist(summary) or 'no answer'}"
+
+
+def not_in_the_site(left: Facts, instruction: str, aside: Aside | None, why: str = "") -> Facts:
+    """What is left when a job's work did not come into the site: what was kept of it, where, and why.
+
+    The agent's session may believe otherwise, so the conversation is told; the lane's next job is, too.
+    """
+    kept = f"; {kept_in_words(aside.files)} are kept aside as {aside.ref}" if aside else ""
+    facts = Memory.read(left).after(
+        f"Not in the site: {gist(instruction)} ({gist(why).rstrip('.') or 'interrupted'}{kept})"
+    )
+    facts |= {"unfinished": instruction, "unfinished_why": why[:WHY_CHARACTERS]}
+    if aside:
+        facts |= {
+            "unfinished_ref": aside.ref,
+            "unfinished_commit": aside.commit,
+            "unfinished_files": "\n".join(aside.files),
+        }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def carried_on(unfinished: Sequence[Unfinished]) -> Facts:
+    """What a job that did not come into the site either leaves of those before it."""
+    last = [
+        (one.asked[:ASKED_CHARACTERS], one.commit, one.why[:WHY_CHARACTERS])
+        for one in unfinished[1 - UNFINISHED_MAX :]
+    ]
+    return {"unfinished_before": json.dumps(last)} if last else {}
+
+
+def unfinished_in(left: Mapping[str, str]) -> tuple[Unfinished, ...]:
+    """The jobs that did not come into the site since the last one that did, oldest first."""
+    before = [Unfinished(*one) for one in json.loads(left.get("unfinished_before", "[]"))]
+    words = left.get("unfinished", "")
+    if words:
+        before.append(Unfinished(words, left.get("unfinished_commit", ""), left.get("unfinished_why", "")))
+    return tuple(before)
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -28,17 +28,44 @@ class _Entry:
     new: str
 
 
-async def changes(mirror: Mirror, old: str, new: str) -> tuple[FileChange, ...]:
-    """Tell the files that differ, at most so many, with their contents where these are not too large."""
-    out = await mirror.git(
-        "diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", old, new
-    )
-    entries = _entries(out.split(b"\0"))[:FILES_MAX]
+async def changes(mirror: Mirror, commit: str) -> tuple[FileChange, ...]:
+    """Tell the files that a commit changed, at most so many, with contents where these are not too large."""
+    entries = (await _changed(mirror, commit))[:FILES_MAX]
     contents = await _contents(mirror, [name for entry in entries for name in (entry.old, entry.new)])
     return tuple(
         FileChange(entry.path, entry.kind, contents.get(entry.old), contents.get(entry.new))
         for entry in entries
     )
+
+
+async def changed_files(mirror: Mirror, commit: str) -> tuple[str, ...]:
+    """Name the files that a commit changed."""
+    return tuple(entry.path for entry in await _changed(mirror, commit))
+
+
+async def _changed(mirror: Mirror, commit: str) -> list[_Entry]:
+    """What differs from the commit before. Of a merge, what differs from what merging alone makes, too."""
+    (kept,) = await mirror.log(commit, 1)
+    if not kept.parents:
+        return await _differing(mirror, await mirror.line("mktree"), commit)
+    entries = await _differing(mirror, kept.parents[0], commit)
+    if len(kept.parents) == 1:
+        return entries
+    merged = await mirror.merge(*kept.parents[:2])
+    own = {entry.path for entry in await _differing(mirror, merged.tree, commit)}
+    return [entry for entry in entries if entry.path in own]
+
+
+async def _differing(mirror: Mirror, old: str, new: str) -> list[_Entry]:
+    options = ("-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+    return _entries((await mirror.git("diff-tree", *options, old, new)).split(b"\0"))
+
+
+async def holds(mirror: Mirror, commit: str, contents: Sequence[bytes]) -> tuple[bool, ...]:
+    """Say of each content whether a file of the commit has these bytes. Names tell, whatever the size."""
+    listed = await mirror.git("ls-tree", "-r", "-z", "--format=%(objectname)", commit)
+    there = set(listed.decode().split("\0"))
+    return tuple([await mirror.line("hash-object", "--stdin", stdin=one) in there for one in contents])
 
 
 def _entries(fields: Sequence[bytes]) -> list[_Entry]:

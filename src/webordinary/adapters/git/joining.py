@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from webordinary.adapters.git.messages import merge_message
+from webordinary.adapters.git.messages import Kept, merge_message
 from webordinary.adapters.git.mirror import Mirror, Seen
 from webordinary.adapters.git.names import EDIT, MAIN_SEEN
 from webordinary.adapters.git.names import seen as seen_ref
@@ -15,14 +15,15 @@ from webordinary.core.text import storable
 from webordinary.ports.workspaces import Unresolved, Workspace
 
 EARLIER_COMMITS_MAX = 200  # searched for what an earlier attempt at a job made
+UPSTREAM, OTHERS = "Bring in what was changed upstream", "Join with what others changed meanwhile"
 
 
-async def earlier_commit(mirror: Mirror, delivery: Delivery, seen: Seen) -> str:
-    """What an earlier attempt at this very job got into the repository; "" if it did not get that far."""
+async def earlier_commit(mirror: Mirror, delivery: Delivery, seen: Seen) -> Kept | None:
+    """What an earlier attempt at this very job got into the repository; None if it did not get that far."""
     if not seen.edit:
-        return ""
+        return None
     history = await mirror.log(seen.edit, EARLIER_COMMITS_MAX)
-    return next((kept.commit for kept in history if kept.is_of(delivery.job.id)), "")
+    return next((kept for kept in history if kept.is_of(delivery.job.id)), None)
 
 
 async def with_upstream(workspace: Workspace, mirror: Mirror, tree: Tree, seen: Seen) -> Workspace:
@@ -38,13 +39,15 @@ async def with_upstream(workspace: Workspace, mirror: Mirror, tree: Tree, seen: 
     if merged.conflicts:
         await tree.put(merged.tree)
         return replace(workspace, conflicts=named(merged.conflicts), upstream=seen.main)
-    message = merge_message(workspace.delivery, "Bring in what was changed upstream")
+    message = merge_message(workspace.delivery, UPSTREAM)
     base = await mirror.make_commit(merged.tree, (seen.previewed, seen.main), message)
     await tree.put(base)
     return replace(workspace, base=base)
 
 
-async def joined(mirror: Mirror, delivery: Delivery, tip: str, commit: str) -> str | Unresolved:
+async def joined(
+    mirror: Mirror, delivery: Delivery, tip: str, commit: str, gist: str = OTHERS
+) -> str | Unresolved:
     """Bring a commit onto a line of history: the new tip, which is the old one if it was there already."""
     if not tip:
         return commit
@@ -56,7 +59,7 @@ async def joined(mirror: Mirror, delivery: Delivery, tip: str, commit: str) -> s
     merged = await mirror.merge(tip, commit)
     if merged.conflicts:
         return Unresolved(named(merged.conflicts))
-    message = merge_message(delivery, "Join with what others changed meanwhile")
+    message = merge_message(delivery, gist)
     return await mirror.make_commit(merged.tree, (tip, commit), message)
 
 

@@ -69,6 +69,7 @@ class Kept:
     parents: tuple[str, ...]
     gist: str
     trailers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""  # between the gist and the trailers
 
     @classmethod
     def read(cls, text: str) -> Kept:
@@ -80,7 +81,7 @@ class Kept:
             for line in paragraphs[-1].splitlines():
                 key, _, value = line.partition(": ")
                 found.setdefault(key, value)
-        return cls(commit, tuple(parents.split()), paragraphs[0], found)
+        return cls(commit, tuple(parents.split()), paragraphs[0], found, "\n\n".join(paragraphs[1:-1]))
 
     def is_of(self, job: str) -> bool:
         """Whether this job made it."""

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from webordinary.adapters.git.messages import JOB, LANE, REDOES, SESSION, UNDOES, Kept, message_of
+from webordinary.adapters.git.messages import (
+    GIST_CHARACTERS,
+    JOB,
+    LANE,
+    REDOES,
+    SESSION,
+    UNDOES,
+    VALUE_CHARACTERS,
+    Kept,
+    message_of,
+    one_line,
+)
 from webordinary.adapters.git.mirror import Mirror
 from webordinary.core.claim import Delivery
 from webordinary.core.job import Intent, JobId
+from webordinary.core.lane import Lane
 from webordinary.core.text import storable
-from webordinary.ports.workspaces import CannotTurn, Signed, Turned
+from webordinary.ports.workspaces import CannotTurn, Made, Signed, Turned
 
 HISTORY_MAX = 1_000  # commits looked at
 FILES_TOLD = 3
+_TURNED = {Intent.UNDO: "Taken back", Intent.REDO: "Brought back"}
 INSTEAD = "Nothing was changed. Please describe in your own words what you would like instead."
 
 
@@ -79,7 +92,7 @@ async def turn(
 ) -> Turned | CannotTurn:
     """Make the commit that takes a change back, or brings it back, on top of a base."""
     job = delivery.job
-    history = reversed(await mirror.log(base, HISTORY_MAX, "--topo-order"))
+    history = (await mirror.log(base, HISTORY_MAX, "--topo-order"))[::-1]
     stacks = replayed(history, str(job.lane))
     for change in meant(stacks, way, job.session):
         if change.with_upstream:
@@ -96,23 +109,74 @@ async def turn(
         if merged.tree == now:
             continue  # it is gone already, by other ways: what was meant is the change before it
         key = {"undoes": change.job} if way is Intent.UNDO else {"redoes": change.job}
-        message = message_of(delivery, signed, **key)
+        message = message_of(delivery, replace(signed, body=f"{_TURNED[way]}: {change.gist}"), **key)
         commit = await mirror.make_commit(merged.tree, (base,), message, signed.sender)
-        return Turned(commit, JobId(change.job), change.gist)
-    word = "undo" if way is Intent.UNDO else "redo"
-    made = "made by mail" if way is Intent.UNDO else "taken back"
-    return CannotTurn(f"There is nothing to {word}: no change that was {made} is left. Nothing was changed.")
+        elsewhere = change.session != job.session
+        return Turned(commit, JobId(change.job), change.gist, commit, elsewhere)
+    return CannotTurn(_nothing_left(history, job.lane, way))
 
 
-async def turned_before(mirror: Mirror, commit: str) -> Turned | CannotTurn:
+def _nothing_left(history: Sequence[Kept], lane: Lane, way: Intent) -> str:
+    """Say that nothing of this person is left, and whose the last change is: nobody undoes another's."""
+    if way is Intent.REDO:
+        return (
+            "None of your changes is taken back just now, so there is nothing to redo. Nothing was changed."
+        )
+    lanes = {kept.trailers[LANE] for kept in history if JOB in kept.trailers and LANE in kept.trailers}
+    applied = {
+        change.commit: (other.rpartition("/")[2], change.gist)
+        for other in lanes
+        for change in replayed(history, other).applied
+    }
+    last = next((kept.commit for kept in reversed(history) if kept.commit in applied), None)
+    if last is None:
+        return (
+            "There is nothing to undo: no change that was made by mail is in the site. Nothing was changed."
+        )
+    user, gist = applied[last]
+    if user == lane.user:  # its own, but what it made is gone by other ways
+        return "None of your changes is left to undo. Nothing was changed."
+    return (
+        f"None of your changes is left to undo. The last change is by {user} (\u201c{gist}\u201d), "
+        f"and only {user} can undo it by mail. Nothing was changed."
+    )
+
+
+def made_in(history: Sequence[Kept]) -> tuple[Made, ...]:
+    """List the changes of a stretch of history, oldest first, without what was made and taken back in it."""
+    found: dict[tuple[str, str], Made] = {}
+    for kept in history:
+        trailers = kept.trailers
+        lane, job = trailers.get(LANE, ""), trailers.get(JOB)
+        if not job:
+            continue
+        undone, redone = trailers.get(UNDOES, ""), trailers.get(REDOES, "")
+        key, opposite = (f"-{undone}", undone) if undone else (redone or job, f"-{redone}")
+        if found.pop((lane, opposite), None) is None:
+            gist = one_line(kept.body, GIST_CHARACTERS) if undone or redone else kept.gist
+            found[lane, key] = Made(kept.commit, lane.rpartition("/")[2], gist)
+    return tuple(found.values())
+
+
+async def made(mirror: Mirror, commit: str, after: Sequence[str]) -> tuple[Made, ...]:
+    """See `Workspaces.made`. A commit that the mirror does not have holds nothing."""
+    there = [one for one in (commit, *after) if (await mirror.run("cat-file", "-e", one)).code == 0]
+    if commit not in there or commit in after:
+        return ()
+    history = await mirror.log(commit, HISTORY_MAX, "--topo-order", *(f"^{one}" for one in there[1:]))
+    return made_in(history[::-1])
+
+
+async def turned_before(mirror: Mirror, delivery: Delivery, commit: str, tip: str) -> Turned | CannotTurn:
     """Tell again what an earlier attempt at this very job did."""
     (kept,) = await mirror.log(commit, 1)
     job = kept.trailers.get(UNDOES) or kept.trailers.get(REDOES)
     if not job:
         return CannotTurn("This mail was already carried out as a change. Nothing more was changed.")
     history = await mirror.log(commit, HISTORY_MAX, "--topo-order")
-    gist = next((one.gist for one in history if one.is_of(job)), "")
-    return Turned(commit, JobId(job), gist)
+    turned = next((one for one in history if one.is_of(job)), kept)
+    elsewhere = turned.trailers.get(SESSION, "") != one_line(delivery.job.session, VALUE_CHARACTERS)
+    return Turned(commit, JobId(job), turned.gist, tip, elsewhere)
 
 
 def _in_the_way(files: tuple[bytes, ...], way: Intent) -> str:

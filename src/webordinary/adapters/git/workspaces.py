@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from webordinary.adapters.git import differences, turning
 from webordinary.adapters.git.fencing import Fenced, Plan
-from webordinary.adapters.git.joining import earlier_commit, joined, named, with_upstream
+from webordinary.adapters.git.joining import UPSTREAM, earlier_commit, joined, named, with_upstream
 from webordinary.adapters.git.messages import message_of
 from webordinary.adapters.git.mirror import Mirror, Seen, Update
 from webordinary.adapters.git.names import EDIT, Names, checked_commit
@@ -27,7 +27,16 @@ from webordinary.core.lane import Lane
 from webordinary.core.site import Project
 from webordinary.core.work import FileChange
 from webordinary.ports.clock import Clock
-from webordinary.ports.workspaces import Aside, CannotTurn, Signed, Turned, Unresolved, Workspace
+from webordinary.ports.workspaces import (
+    Aside,
+    Behind,
+    CannotTurn,
+    Made,
+    Signed,
+    Turned,
+    Unresolved,
+    Workspace,
+)
 
 IN_USE_SECONDS = 6 * 3600.0  # longer than a job takes; nobody tells us when one is over
 MEASURE_SECONDS = 60.0  # measuring the disk takes a moment: not with every job
@@ -70,7 +79,7 @@ class GitWorkspaces:
             await tree.clear()
             if committed:
                 await tree.put(seen.previewed)
-                return replace(workspace, committed=committed)
+                return replace(workspace, committed=committed.commit, said=committed.body)
             return await with_upstream(workspace, fenced.mirror, tree, seen)
 
     async def commit(self, workspace: Workspace, signed: Signed) -> str | Unresolved | None:
@@ -94,30 +103,35 @@ class GitWorkspaces:
         if way not in (Intent.UNDO, Intent.REDO):
             raise BadInput(f"{way} is neither undo nor redo")
         async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+            mirror, work = fenced.mirror, workspace.delivery
             if workspace.committed:
-                return await turning.turned_before(fenced.mirror, workspace.committed)
-            turned = await turning.turn(fenced.mirror, workspace.delivery, workspace.base, way, signed)
-            await tree.put(turned.commit if isinstance(turned, Turned) else workspace.base)
+                return await turning.turned_before(mirror, work, workspace.committed, workspace.previewed)
+            turned = await turning.turn(mirror, work, workspace.base, way, signed)
+            if isinstance(turned, Turned) and workspace.upstream:
+                tip = await joined(mirror, work, turned.commit, workspace.upstream, UPSTREAM)
+                turned = replace(turned, tip=tip) if isinstance(tip, str) else turned
+            await tree.put(turned.tip if isinstance(turned, Turned) else workspace.base)
             return turned
 
-    async def push(self, workspace: Workspace, commit: str) -> str | Unresolved:
+    async def push(self, workspace: Workspace, commit: str) -> Behind | Unresolved | None:
         """See `Workspaces.push`."""
         checked_commit(commit)
         async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
 
-            async def plan(seen: Seen) -> Plan[str | Unresolved]:
+            async def plan(seen: Seen) -> Plan[Behind | Unresolved | None]:
                 tip = await joined(fenced.mirror, workspace.delivery, seen.edit, commit)
-                updates = (
-                    Update(EDIT, str(tip), seen.edit),
-                    Update(fenced.names.session, str(tip), seen.session),
-                )
-                return Plan(tip, updates, push=not isinstance(tip, Unresolved) and tip != seen.edit)
+                if isinstance(tip, Unresolved):
+                    return Plan(tip, push=False)
+                if tip != commit:
+                    return Plan(Behind(tip), push=False)
+                updates = (Update(EDIT, tip, seen.edit), Update(fenced.names.session, tip, seen.session))
+                return Plan(None, updates, push=seen.edit != tip)
 
             pushed = await fenced.push(plan)
-            if pushed == commit:
+            if pushed is None:
                 tree.is_now(commit)
-            elif isinstance(pushed, str):
-                await tree.put(pushed)
+            elif isinstance(pushed, Behind):
+                await tree.put(pushed.commit)
             return pushed
 
     async def latest(self, workspace: Workspace) -> str:
@@ -128,30 +142,39 @@ class GitWorkspaces:
                 await tree.put(seen.previewed)
             return seen.previewed
 
-    async def keep_aside(self, workspace: Workspace, signed: Signed) -> Aside | None:
+    async def keep_aside(self, workspace: Workspace, signed: Signed, commit: str = "") -> Aside | None:
         """See `Workspaces.keep_aside`."""
         async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
             mirror, ref = fenced.mirror, fenced.names.unfinished
-            written = await tree.write()
-            if [written] == await mirror.trees(tree.put_last()):
-                return None
-            message = message_of(workspace.delivery, signed)
-            commit = await mirror.make_commit(written, (workspace.base,), message, signed.sender)
+            if not commit:
+                written = await tree.write()
+                if [written] == await mirror.trees(tree.put_last()):
+                    return None
+                parents = [parent for parent in (workspace.base, workspace.upstream) if parent]
+                message = message_of(workspace.delivery, signed)
+                commit = await mirror.make_commit(written, parents, message, signed.sender)
 
             async def plan(_: Seen) -> Plan[None]:
                 return Plan(None, (Update(ref, commit, None),))
 
             await fenced.push(plan)
             await tree.put(workspace.base)
-            files = await mirror.git(
-                "diff-tree", "-r", "-z", "--name-only", "--no-renames", workspace.base, commit
-            )
-            return Aside(ref, commit, named(files.rstrip(b"\0").split(b"\0")))
+            return Aside(ref, commit, await differences.changed_files(mirror, commit))
 
-    async def changes(self, workspace: Workspace, old: str, new: str) -> tuple[FileChange, ...]:
+    async def changes(self, workspace: Workspace, commit: str) -> tuple[FileChange, ...]:
         """See `Workspaces.changes`."""
         async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
-            return await differences.changes(fenced.mirror, checked_commit(old), checked_commit(new))
+            return await differences.changes(fenced.mirror, checked_commit(commit))
+
+    async def holds(self, workspace: Workspace, commit: str, contents: Sequence[bytes]) -> tuple[bool, ...]:
+        """See `Workspaces.holds`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await differences.holds(fenced.mirror, checked_commit(commit), contents)
+
+    async def made(self, workspace: Workspace, commit: str, after: Sequence[str]) -> tuple[Made, ...]:
+        """See `Workspaces.made`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await turning.made(fenced.mirror, checked_commit(commit), [*map(checked_commit, after)])
 
     async def patch(self, workspace: Workspace, commit: str) -> str:
         """See `Workspaces.patch`."""

@@ -48,7 +48,7 @@ def in_words(outcome: Outcome) -> str:
         case Preempted():
             return "stopped as asked"
         case Retry(reason):
-            return f"will be tried again ({_short(reason)})"
+            return f"wants another try ({_short(reason)})"
         case HandedBack(reason):
             return f"handed back ({_short(reason)})"
         case _:

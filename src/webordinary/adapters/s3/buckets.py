@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ParamValidationError
 
 from webordinary.adapters.s3.client import translated
+from webordinary.core.errors import BadInput
 
 _OURS = frozenset({"BucketAlreadyOwnedByYou"})
+_ANOTHERS = frozenset({"BucketAlreadyExists"})
+_NO_NAME = frozenset({"InvalidBucketName"})
 _HOME_REGION = "us-east-1"  # the one that must not be named
+
+
+class NameRefused(BadInput):
+    """No bucket of ours can be called so."""
 
 
 async def make_bucket(
@@ -27,8 +34,17 @@ async def make_bucket(
         try:
             await client.create_bucket(Bucket=bucket, **where)
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") not in _OURS:
+            code = error.response.get("Error", {}).get("Code")
+            if code in _ANOTHERS:
+                raise NameRefused(
+                    f"the bucket name {bucket} is taken: names of buckets are the same for all the world"
+                ) from error
+            if code in _NO_NAME:
+                raise _no_name(bucket) from error
+            if code not in _OURS:
                 raise
+        except ParamValidationError as error:
+            raise _no_name(bucket) from error
         if site:
             pages = {"IndexDocument": {"Suffix": "index.html"}, "ErrorDocument": {"Key": "404.html"}}
             await client.put_bucket_website(Bucket=bucket, WebsiteConfiguration=pages)
@@ -39,6 +55,13 @@ async def is_there(client: Any, bucket: str) -> bool:  # noqa: ANN401 - the same
     with translated(f"looking for the bucket {bucket}"):
         try:
             await client.head_bucket(Bucket=bucket)
-        except ClientError:  # there is none, or it is another's: making it tells which
+        except (
+            ClientError,
+            ParamValidationError,
+        ):  # there is none, or it is another's: making it tells which
             return False
     return True
+
+
+def _no_name(bucket: str) -> NameRefused:
+    return NameRefused(f"a bucket can't be called {bucket!r}: its name has 3 to 63 letters, digits, . and -")

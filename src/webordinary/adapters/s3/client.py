@@ -9,8 +9,9 @@ from typing import Any, Protocol, cast
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 from aiohttp import ClientError as AiohttpError
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
+from webordinary.core.cloud_words import NO_CREDENTIALS, meaning
 from webordinary.core.errors import BackendUnavailable, NotFound
 
 AT_ONCE = 8  # calls of one publication
@@ -99,12 +100,16 @@ def translated(doing: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        code = str(error.response.get("Error", {}).get("Code", ""))
+        said = error.response.get("Error", {})
+        code, told = str(said.get("Code", "")), str(said.get("Message", ""))
         if code in _CONFLICTS:
             raise Conflict(doing) from error
         if code in _MISSING:
             raise NotFound(f"{doing}: it is not there") from error
-        raise BackendUnavailable(f"the object store refused {doing}: {code}") from error
+        why = meaning(code, told) or f"the object store answered {code} {told}".rstrip(". ") + "."
+        raise BackendUnavailable(f"{doing}: {why}", why) from error
+    except (NoCredentialsError, PartialCredentialsError) as error:
+        raise BackendUnavailable(f"{doing}: {NO_CREDENTIALS}", NO_CREDENTIALS) from error
     except (BotoCoreError, AiohttpError, TimeoutError) as error:
-        kind = type(error).__name__
-        raise BackendUnavailable(f"the object store did not answer to {doing}: {kind}") from error
+        why = f"the object store did not answer ({type(error).__name__}). The call may be repeated."
+        raise BackendUnavailable(f"{doing}: {why}", why) from error

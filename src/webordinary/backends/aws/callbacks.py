@@ -8,7 +8,7 @@ import logging
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.dynamo import Dynamo, Where
 from webordinary.backends.aws.errors import NoTask
-from webordinary.backends.aws.letters import CALLBACK, due_before
+from webordinary.backends.aws.letters import CALLBACK, due, due_before
 from webordinary.backends.aws.rows import facts_of
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.tables import DUE_INDEX
@@ -22,6 +22,8 @@ log = logging.getLogger("webordinary.store")
 ERRORS = {JobState.PREEMPTED: "PREEMPTED", JobState.FAILED: "FAILED", JobState.DEAD: "DEAD"}
 OUTPUT_BYTES, CAUSE_CHARACTERS = 200_000, 8_000  # the service allows 256 KB and 32,768
 OWED_AT_ONCE = 25
+AGAIN_FIRST_SECONDS, AGAIN_MOST_SECONDS = 5.0, 3600.0
+WAITED_FOR_SECONDS = 24 * 3600.0  # as long as the state machine waits: infra/email-processor.asl.json
 
 
 class Callbacks:
@@ -95,8 +97,29 @@ class Callbacks:
         given = 0
         for key in await self._dynamo.query(where, limit=OWED_AT_ONCE):
             owed = await self._dynamo.get(self._settings.outbox, {"about": key["about"], "kind": CALLBACK})
-            given += owed is not None and await self.try_now(owed)
+            if owed is None:
+                continue
+            if await self.try_now(owed):
+                given += 1
+            else:
+                await self._postpone(owed)
         return given
+
+    async def _postpone(self, owed: Item) -> None:
+        """Let others go first, later and later; after a day no execution waits any more."""
+        now, key = self._clock.now(), {"about": owed["about"], "kind": CALLBACK}
+        since, tries = float(owed["owedAt"]), owed.get("attempts", 0) + 1
+        unchanged = {"taskToken": owed["taskToken"]}
+        try:
+            if now - since > WAITED_FOR_SECONDS:
+                log.warning("the callback of job %s was owed for a day, and is given up", owed["about"])
+                await self._dynamo.delete(self._settings.outbox, key, unchanged)
+                return
+            later = now + min(AGAIN_FIRST_SECONDS * 2**tries, AGAIN_MOST_SECONDS)
+            put = {"due": due(later, self._clock.unique()), "attempts": tries}
+            await self._dynamo.update(self._settings.outbox, key, put=put, where=unchanged)
+        except WebordinaryError as error:  # the next sweep tries it again, as if nothing had happened
+            log.info("the callback of job %s could not be put off: %s", owed["about"], error)
 
 
 def _output(job: Item) -> str:

@@ -135,6 +135,7 @@ def _call_back(made: Changes, job: Item, settings: AwsSettings, clock: Clock) ->
             "kind": CALLBACK,
             "owed": CALLBACK,
             "due": due(clock.now(), clock.unique()),
+            "owedAt": clock.now(),
             "taskToken": token,
             "state": job["state"],
             "note": job["note"],

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from webordinary.backends.aws.changes import Changes, changes_of
-from webordinary.backends.aws.dynamo import Dynamo, Key
+from webordinary.backends.aws.dynamo import Dynamo, Key, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.hints import Hints
 from webordinary.backends.aws.model import Model
@@ -159,8 +158,3 @@ class _Tried(Generic[T]):
     def was_written(self, model: Model) -> bool:
         """Whether the tables hold this very write."""
         return any(item.get("writeId") == self.token for item in model.lanes_read.values())
-
-
-def new_token() -> str:
-    """Name a write, so that it can be told from all others."""
-    return uuid.uuid4().hex

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changes import changes_of
-from webordinary.backends.aws.changing import Lanes, Reading, head_only, new_token
-from webordinary.backends.aws.dynamo import Where
+from webordinary.backends.aws.changing import Lanes, Reading, head_only
+from webordinary.backends.aws.dynamo import Where, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.model import Model
 from webordinary.backends.aws.pressure import Pressure

@@ -9,7 +9,7 @@ from typing import Any
 from aiobotocore.config import AioConfig
 from aiobotocore.session import AioSession, get_session
 
-from webordinary.backends.aws.errors import translated
+from webordinary.backends.aws.errors import not_as_set_up, translated
 from webordinary.backends.aws.settings import AwsSettings
 
 # Whatever is repeated after a lost answer is safe to repeat: a write has a condition, a message is a hint.
@@ -46,7 +46,7 @@ class Cloud:
     async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
         """Make one call."""
         client = await self.client(service)
-        with translated(f"{service} {operation}"):
+        with translated(service, operation, parameters):
             answer: dict[str, Any] = await getattr(client, operation)(**parameters)
         return answer
 
@@ -72,9 +72,11 @@ class Cloud:
         try:
             with translated(service):
                 opened.set_result(await context.__aenter__())
-        except BaseException:
+        except BaseException as error:
             self._clients.pop(service, None)
             opened.cancel()
+            if isinstance(error, ValueError):  # an endpoint of one service that can be none
+                raise not_as_set_up(error) from error
             raise
 
     async def aclose(self) -> None:

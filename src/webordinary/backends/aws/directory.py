@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from webordinary.backends.aws.changing import new_token
-from webordinary.backends.aws.dynamo import ABSENT, Check, Delete, Dynamo, Put, Where, Write
+from webordinary.backends.aws.dynamo import ABSENT, Check, Delete, Dynamo, Put, Where, Write, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.values import Item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -237,3 +238,8 @@ def _write(write: Write) -> dict[str, Any]:
             return {"Delete": {"TableName": table, "Key": packed(dict(key)), **_condition(where)}}
         case Check(table, key, where):
             return {"ConditionCheck": {"TableName": table, "Key": packed(dict(key)), **_condition(where)}}
+
+
+def new_token() -> str:
+    """Name a write, so that it can be told from all others."""
+    return uuid.uuid4().hex

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,35 +10,17 @@ from aiohttp import ClientError as AiohttpError
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConfigNotFound,
+    ConfigParseError,
+    InvalidConfigError,
     NoCredentialsError,
     PartialCredentialsError,
+    ProfileNotFound,
 )
 
-from webordinary.core.errors import BackendUnavailable, SchemaMismatch, WebordinaryError
+from webordinary.core.cloud_words import NO_CREDENTIALS, meaning
+from webordinary.core.errors import BackendUnavailable, BadInput, NotFound, SchemaMismatch, WebordinaryError
 
-CREDENTIALS = frozenset(
-    {
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "InvalidClientTokenId",
-        "UnrecognizedClientException",
-        "InvalidSignatureException",
-        "RequestExpired",
-        "MissingAuthenticationToken",
-    }
-)
-DENIED = frozenset({"AccessDenied", "AccessDeniedException", "KMSAccessDeniedException"})
-THROTTLED = frozenset(
-    {
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "ThrottlingException",
-        "Throttling",
-        "TooManyRequestsException",
-        "LimitExceededException",
-    }
-)
 CHANGED_MEANWHILE = frozenset(
     {
         "ConditionalCheckFailedException",
@@ -48,7 +30,20 @@ CHANGED_MEANWHILE = frozenset(
     }
 )
 NO_QUEUE = frozenset({"QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"})
-NO_TASK = frozenset({"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"})
+NO_TASK = frozenset({"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"})  # where tasks wait, and only there
+NOT_THERE = frozenset(
+    {
+        "ExecutionDoesNotExist",
+        "InvalidArn",
+        "NoSuchBucket",
+        "NoSuchKey",
+        "NotFoundException",
+        "ResourceNotFoundException",
+        "StateMachineDoesNotExist",
+    }
+)
+
+_BAD_SETTINGS = (ConfigNotFound, ConfigParseError, InvalidConfigError, ProfileNotFound)
 
 _CHANGED_REASONS = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
 
@@ -71,62 +66,84 @@ class NoTask(WebordinaryError):
 
 
 @contextmanager
-def translated(what: str) -> Iterator[None]:
+def translated(
+    service: str, operation: str = "", parameters: Mapping[str, Any] | None = None
+) -> Iterator[None]:
     """Turn what the client raises into one clear sentence."""
+    what = f"{service} {operation}".strip()
     try:
         yield
     except ClientError as error:
-        raise _of_client_error(what, error) from error
+        raise _of_client_error(service, what, error, parameters or {}) from error
     except (NoCredentialsError, PartialCredentialsError) as error:
-        raise BackendUnavailable(
-            f"{what}: there are no credentials for the cloud. Nothing is lost; "
-            "give this process a role or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-        ) from error
+        raise BackendUnavailable(f"{what}: {NO_CREDENTIALS}", NO_CREDENTIALS) from error
+    except _BAD_SETTINGS as error:
+        raise not_as_set_up(error) from error
     except (BotoCoreError, AiohttpError, TimeoutError, OSError) as error:
-        raise BackendUnavailable(
-            f"{what}: the cloud did not answer ({type(error).__name__}). What was stored is kept; "
+        why = (
+            f"the cloud did not answer ({type(error).__name__}). What was stored is kept; "
             "the call may be repeated."
-        ) from error
+        )
+        raise BackendUnavailable(f"{what}: {why}", why) from error
 
 
-def _of_client_error(what: str, error: ClientError) -> WebordinaryError:
+def not_as_set_up(error: Exception) -> BadInput:
+    """Say that the surroundings of this process lead to no cloud; trying again is useless."""
+    return BadInput(
+        f"the cloud can't be reached as it is set up here: {error}. Nothing was changed; look at "
+        "AWS_ENDPOINT_URL..., AWS_REGION and AWS_PROFILE"
+    )
+
+
+def _of_client_error(
+    service: str, what: str, error: ClientError, parameters: Mapping[str, Any]
+) -> WebordinaryError:
     response: dict[str, Any] = error.response
     code = str(response.get("Error", {}).get("Code", ""))
     if code in CHANGED_MEANWHILE:
         return _changed(what, code, response)
     if code in NO_QUEUE:
         return NoQueue(f"{what}: there is no such queue")
-    if code in NO_TASK:
+    if service == "stepfunctions" and code in NO_TASK:
         return NoTask(f"{what}: nobody waits for this callback any more")
-    if code == "ResourceNotFoundException":
+    if service == "dynamodb" and code == "ResourceNotFoundException":
         return SchemaMismatch(
-            f"{what}: a table is missing in this account and region. Nothing was changed; "
-            "create the tables, or look at the names, region and account in the settings."
+            f"{_missing(parameters)} is missing in this account and region. Nothing was changed; "
+            "`webordinary cloud setup` makes it, or look at the prefix, region and account in the settings."
         )
-    return BackendUnavailable(f"{what}: {_why(code, response)}")
+    if code in NOT_THERE:
+        told = str(response.get("Error", {}).get("Message", "")).rstrip(".") or "there is no such thing"
+        return NotFound(
+            f"{what}: {told}. Nothing was changed; look at the name, region and account in the settings"
+        )
+    why = _why(code, response)
+    return BackendUnavailable(f"{what}: {why}", why)
+
+
+def _missing(parameters: Mapping[str, Any]) -> str:
+    """Name the table of a call, or those that it may be."""
+    writes = [write for one in parameters.get("TransactItems", ()) for write in one.values()]
+    names = {write["TableName"] for write in writes} | set(parameters.get("RequestItems", ()))
+    names |= {parameters["TableName"]} if "TableName" in parameters else set()
+    if len(names) > 1:
+        return f"one of the tables {', '.join(sorted(names))}"
+    return f"the table {names.pop()}" if names else "a table"
 
 
 def _changed(what: str, code: str, response: dict[str, Any]) -> WebordinaryError:
     reasons = [str(reason.get("Code", "None")) for reason in response.get("CancellationReasons", ())]
     others = [reason for reason in reasons if reason not in (*_CHANGED_REASONS, "None")]
     if code == "TransactionCanceledException" and others:
-        return BackendUnavailable(f"{what}: {_why(others[0], response)}")
+        why = _why(others[0], response)
+        return BackendUnavailable(f"{what}: {why}", why)
     return ChangedMeanwhile(
         frozenset(number for number, reason in enumerate(reasons) if reason == "ConditionalCheckFailed")
     )
 
 
 def _why(code: str, response: dict[str, Any]) -> str:
-    if code in CREDENTIALS:
-        return (
-            "the cloud refuses our credentials, which may have expired. Nothing is lost; "
-            "it goes on when they are renewed."
-        )
-    if code in DENIED:
-        told = response.get("Error", {}).get("Message", "")
-        return f"this role may not do that ({told}). Nothing is lost; grant it, and it goes on."
-    if code in THROTTLED or code == "ThrottlingError":
-        return "the cloud asks us to slow down. Nothing is lost; the call may be repeated."
+    told = str(response.get("Error", {}).get("Message", ""))
+    if known := meaning(code, told):
+        return known
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    told = response.get("Error", {}).get("Message", "")
     return f"the cloud answered {status} {code} {told}".strip() + ". The call may be repeated."

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from webordinary.backends.aws.changes import left_key
-from webordinary.backends.aws.changing import ATTEMPTS, Lanes, new_token
-from webordinary.backends.aws.dynamo import ABSENT, Check, Put, Where, Write
+from webordinary.backends.aws.changing import ATTEMPTS, Lanes
+from webordinary.backends.aws.dynamo import ABSENT, Check, Put, Where, Write, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.rows import facts_of, job_key, lane_key
 from webordinary.backends.aws.values import Item, lengthened, shortened

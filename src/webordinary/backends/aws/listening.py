@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import suppress
 from typing import Any
 
 from webordinary.backends.aws import queues as messages_of
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changing import Lanes
+from webordinary.backends.aws.errors import NoQueue
 from webordinary.backends.aws.queues import CLAIM_REQUEST, Queues
 from webordinary.backends.aws.submitting import attach_token, submit
 from webordinary.backends.aws.values import Item
@@ -93,7 +95,7 @@ class Listening:
                 await self._hear(source, self._settings.receive_seconds)
                 trouble = 0.0
             except WebordinaryError as error:
-                if not trouble:
+                if not trouble and not isinstance(error, NoQueue):  # such a lane is about to be let go
                     log.warning("can't listen to the queue of %s: %s", source or "claim requests", error)
                 trouble = min(max(trouble * 2, TROUBLE_FIRST_SECONDS), TROUBLE_MOST_SECONDS)
                 await self._clock.sleep(trouble)
@@ -122,14 +124,19 @@ class Listening:
             await self._put_aside(name, None, message, "it is no claim request")
             return
         if not body.get("stored"):
-            while await self._hear(lane, TAKE_IN_SECONDS):
-                continue
+            await self._take_in_first(lane)
         if not self._wakeups.somebody_waits(CLAIMS):
             await self._queues.give_back(name, message)
             return
         self._handed_over = True
         self._wakeups.send([CLAIMS])
         await self._queues.done_with(name, message)
+
+    async def _take_in_first(self, lane: Lane) -> None:
+        """Take in what whoever asks for an owner sent before, so that there is something to claim for."""
+        with suppress(NoQueue):  # a lane that nobody has; the request is in vain, and gets it no queue
+            while await self._hear(lane, TAKE_IN_SECONDS):
+                continue
 
     # --- what is sent to a lane -------------------------------------------------------------------
 

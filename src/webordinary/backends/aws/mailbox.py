@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import astuple
 from heapq import merge
 
-from webordinary.backends.aws.changing import new_token
-from webordinary.backends.aws.dynamo import ABSENT, Dynamo, Put, Where, Write
+from webordinary.backends.aws.dynamo import ABSENT, Dynamo, Put, Where, Write, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.tables import STATE_INDEX
@@ -187,7 +187,7 @@ def _item(record: MailRecord) -> Item:
         "lane": record.lane.key if record.lane else None,
         "session": record.session,
         "job": record.job,
-        "files": shortened(json.dumps([(file.name, file.kind, file.blob) for file in record.files])),
+        "files": shortened(json.dumps([astuple(file) for file in record.files])),
         "skipped": shortened(json.dumps([(file.claimed_name, file.reason) for file in record.skipped])),
     }
 

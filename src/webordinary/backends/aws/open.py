@@ -88,5 +88,6 @@ async def check_aws(settings: AwsSettings) -> None:
     if missing:
         raise SchemaMismatch(
             f"these tables are missing in {settings.region}: {', '.join(missing)}. "
-            "Nothing was changed; create them, or look at the prefix, region and account in the settings."
+            "Nothing was changed; `webordinary cloud setup` makes them, or look at the prefix, region and "
+            "account in the settings."
         )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from typing import Any
 
 from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.directory import AwsDirectory
+from webordinary.backends.aws.dynamo import Dynamo
 from webordinary.backends.aws.errors import NoQueue
+from webordinary.backends.aws.rows import lane_key
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.values import Item
 from webordinary.core.job import JobId
@@ -29,6 +33,7 @@ class Queues:
     def __init__(self, cloud: Cloud, settings: AwsSettings, clock: Clock) -> None:
         """Use the queues of an account."""
         self._cloud, self._settings, self._clock = cloud, settings, clock
+        self._dynamo = Dynamo(cloud, clock)
         self._urls: dict[str, str] = {}
         if settings.unclaimed_queue_url is not None:
             self._urls[settings.unclaimed] = settings.unclaimed_queue_url
@@ -49,9 +54,10 @@ class Queues:
         await self._send(self._settings.unclaimed, body, DelaySeconds=seconds)
 
     async def send_wake(self, lane: Lane, why: str) -> None:
-        """Have the lane's owner look at its lane."""
+        """Have the lane's owner look at its lane; one that nobody has any more needs no waking."""
         body = {"type": WAKE, "project": lane.project, "user": lane.user}
-        await self._send_in_order(self._settings.input_of(lane), body, lane, f"wake-{why}")
+        with suppress(NoQueue):
+            await self._send_in_order(self._settings.input_of(lane), body, lane, f"wake-{why}")
 
     async def send_to_the_dead(self, lane: Lane | None, text: str) -> None:
         """Put a message aside that is none of ours, for the operator."""
@@ -153,7 +159,7 @@ class Queues:
             return await self._url(name)
 
     async def _at(self, name: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
-        """Make a call on a queue; one that is missing, or was deleted under us, is created."""
+        """Make a call on a queue; one that is missing, or was deleted under us, is made if it has a use."""
         url = await self._url_or_new(name)
         try:
             return await self._cloud.call("sqs", operation, QueueUrl=url, **parameters)
@@ -163,10 +169,17 @@ class Queues:
             return await self._cloud.call("sqs", operation, QueueUrl=url, **parameters)
 
     async def _create_by_name(self, name: str) -> None:
-        settings = self._settings
-        if name in (settings.unclaimed, settings.unclaimed_dead):
+        lane = self._settings.lane_of(name)
+        if lane is None:
             await self.create_unclaimed()
-            return
-        whole = name.removeprefix(f"{settings.prefix}-input-").removesuffix(".fifo").removesuffix("-dead")
-        project, _, user = whole.rpartition("-")  # a user has no hyphen
-        await self.create_input(Lane(project, user))
+        elif await self._is_in_use(lane):
+            await self.create_input(lane)
+        else:  # offboarded, or made up by whoever sent a message: its queues would stay for ever
+            raise NoQueue(f"{lane} has no queue: nobody writes to it, nobody holds it, and it has no jobs")
+
+    async def _is_in_use(self, lane: Lane) -> bool:
+        known = await self._dynamo.get(self._settings.lanes, lane_key(lane))
+        if known is not None and ("containerId" in known or known["open"]):
+            return True
+        directory = AwsDirectory(self._dynamo, self._settings, self._clock)
+        return any(member.lane == lane for member in await directory.members(lane.project))

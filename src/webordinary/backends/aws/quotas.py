@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 
-from webordinary.backends.aws.changing import ATTEMPTS, Lanes, new_token
-from webordinary.backends.aws.dynamo import ABSENT, Put, Write
+from webordinary.backends.aws.changing import ATTEMPTS, Lanes
+from webordinary.backends.aws.dynamo import ABSENT, Put, Write, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.values import Item
 from webordinary.backends.quota import TOKEN_KEPT_SECONDS, can_spend, full_from

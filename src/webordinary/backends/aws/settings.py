@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import QUEUE_NAME_CHARACTERS, Lane
@@ -13,6 +15,8 @@ SKEW_SECONDS = 2.0
 LOOK_AGAIN_SECONDS = 2.0
 RECEIVE_SECONDS = 20  # the longest poll that SQS knows
 NEWS_LEASES = 0.5  # two beats of four
+_FIFO = ".fifo"
+_REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class AwsSettings:
         region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
         if not region:
             raise BadInput("the cloud backend needs a region: set AWS_REGION, for example to us-east-1")
+        if not _REGION.fullmatch(region):
+            raise BadInput(f"AWS_REGION {region!r} is no region; one is called, for example, us-east-1")
+        for name in ("AWS_ENDPOINT_URL", "UNCLAIMED_QUEUE_URL"):
+            _check_address(name, environment.get(name) or "")
         return cls(
             region=region,
             endpoint=environment.get("AWS_ENDPOINT_URL") or None,
@@ -110,13 +118,34 @@ class AwsSettings:
         return self._fifo(f"{self.prefix}-input-{lane.project}-{lane.user}")
 
     def dead_of(self, lane: Lane) -> str:
-        """The dead-letter queue of a lane."""
-        return self._fifo(f"{self.prefix}-input-{lane.project}-{lane.user}-dead")
+        """The dead-letter queue of a lane: no input queue of any lane is called so."""
+        return self._fifo(f"{self.prefix}-dead-{lane.project}-{lane.user}")
+
+    def lane_of(self, name: str) -> Lane | None:
+        """The lane that an input queue or a dead-letter queue belongs to; None for all other queues."""
+        for kind in ("input", "dead"):
+            begins = f"{self.prefix}-{kind}-"
+            if name.startswith(begins) and name.endswith(_FIFO):
+                project, _, user = name[len(begins) : -len(_FIFO)].rpartition("-")  # a user has no hyphen
+                return Lane(project, user)
+        return None
 
     def _fifo(self, name: str) -> str:
-        name = f"{name}.fifo"
+        name += _FIFO
         if len(name) > QUEUE_NAME_CHARACTERS:
             raise BadInput(
                 f"the queue name {name} is longer than {QUEUE_NAME_CHARACTERS}: shorten the prefix"
             )
         return name
+
+
+def _check_address(name: str, address: str) -> None:
+    if not address:
+        return
+    try:
+        parts = urlsplit(address)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port or a host that can be none
+        good = False
+    if not good or any(character.isspace() for character in address):
+        raise BadInput(f"{name} {address!r} is no address; one is, for example, https://sqs.example.com")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import astuple
 from functools import partial
 
 from webordinary.backends.sqlite.engine import Engine
@@ -161,7 +162,7 @@ def _values(record: MailRecord) -> list[object]:
         record.lane.key if record.lane else None,
         record.session,
         record.job,
-        json.dumps([(file.name, file.kind, file.blob) for file in record.files]),
+        json.dumps([astuple(file) for file in record.files]),
         json.dumps([(file.claimed_name, file.reason) for file in record.skipped]),
     ]
 

@@ -162,7 +162,7 @@ class DemoRun:
 
     def _unused(self, edits: list[Edit]) -> str:
         used = {edit.mailed for edit in edits}
-        names = [file.name for file in self._errand.files if file.name not in used]
+        names = [file.called for file in self._errand.files if file.name not in used]
         return f"\nI did not use what was attached: {', '.join(names[:5])}." if names else ""
 
     def _tell(self, kind: EventKind, text: str) -> None:

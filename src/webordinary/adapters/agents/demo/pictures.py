@@ -59,7 +59,8 @@ def picture_replaced(tree: Tree, request: ReplacePicture, mailed: Mailed) -> Edi
         if page.path in pages:
             raise CannotDo(f"{page.path} shows that picture more than once; name it more exactly")
         pages[page.path] = _shown_instead(page, picture, path, request.description)
-    said = "\n".join(_told(page, picture, path, request.description) for page, picture in found)
+    new = f"{path} (your {file.claimed_name})" if file.claimed_name else path
+    said = "\n".join(_told(page, picture, new, request.description) for page, picture in found)
     used = tuple(f"{name}: picture" for name in pages)
     return Edit(tuple(pages.values()), said, (path, *used), {} if there else {path: content}, file.name)
 
@@ -78,12 +79,13 @@ def picture_described(tree: Tree, request: DescribePicture) -> Edit:
 def _mailed_picture(request: ReplacePicture, mailed: Mailed) -> MailedFile:
     pictures = [file for file in mailed.files if file.kind.lower() in SHOWABLE]
     if request.file:
-        pictures = [file for file in pictures if folded(file.name) == folded(request.file)]
+        wanted = folded(request.file)
+        pictures = [file for file in pictures if wanted in (folded(file.claimed_name), folded(file.name))]
         return one_of(pictures, "attached picture called", request.file)
     if not pictures:
         raise CannotDo("there is no picture attached to your mail")
     if len(pictures) > 1:
-        names = ", ".join(file.name for file in pictures[:5])
+        names = ", ".join(file.called for file in pictures[:5])
         raise CannotDo(f"there are {len(pictures)} pictures attached ({names}). Say which one by its name")
     return pictures[0]
 
@@ -190,8 +192,8 @@ def _sources(picture: Node) -> list[Node]:
     return elements(above, "source") if above is not None and above.name == "picture" else []
 
 
-def _told(page: Page, picture: Node, path: str, description: str) -> str:
-    said = f"{page.path}: {path} is shown instead of {_file_name(picture) or 'the picture'}"
+def _told(page: Page, picture: Node, new: str, description: str) -> str:
+    said = f"{page.path}: {new} is shown instead of {_file_name(picture) or 'the picture'}"
     old = attribute(picture, "alt")
     if description:
         return f"{said}, described as {shown(description)}"

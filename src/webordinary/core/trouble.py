@@ -1,0 +1,73 @@
+"""Trouble that repeats: told once, then at most every minute with a count, and once when it is over.
+
+Whatever fails for the same reason is one trouble: when the store refuses our credentials, beats, sweeps and
+calls for lanes fail alike, and people need to hear of it once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from webordinary.core.errors import BackendUnavailable
+from webordinary.core.waiting import span
+
+EVERY_SECONDS = 60.0
+NEVER = float("-inf")
+
+
+@dataclass(slots=True)
+class _Trouble:
+    """One reason, and what fails because of it."""
+
+    began_at: float
+    told_at: float
+    met_at: float
+    doings: set[str] = field(default_factory=set)
+    times: int = 0  # since it began
+    untold: int = 0
+    is_told: bool = False  # since it began
+
+
+class Troubles:
+    """What goes wrong in one process, by its reason."""
+
+    def __init__(self, log: logging.Logger, monotonic: Callable[[], float]) -> None:
+        """Tell this log; the clock may start anywhere."""
+        self._log, self._monotonic = log, monotonic
+        self._known: dict[str, _Trouble] = {}
+
+    def met(self, doing: str, error: BackendUnavailable, about: str = "") -> None:
+        """Note that this failed; tell it if it is new, or was not told for a minute."""
+        now = self._monotonic()
+        trouble = self._known.setdefault(error.reason, _Trouble(now, NEVER, now))
+        if not trouble.doings:
+            trouble.began_at, trouble.times, trouble.is_told = now, 0, False
+        trouble.doings.add(doing)
+        trouble.met_at = now
+        trouble.times += 1
+        trouble.untold += 1
+        if now - trouble.told_at < EVERY_SECONDS:
+            return
+        again = f" ({trouble.untold} times since the last word of it)" if trouble.untold > 1 else ""
+        self._log.warning("%s%s: %s%s", f"{about}: " if about else "", doing, error, again)
+        trouble.told_at, trouble.untold, trouble.is_told = now, 0, True
+
+    def over(self, doing: str) -> None:
+        """Note that this works. A trouble is over when all that failed works, or was not met for a minute."""
+        if not self._known:
+            return
+        now = self._monotonic()
+        for reason, trouble in list(self._known.items()):
+            was_there = bool(trouble.doings)
+            trouble.doings.discard(doing)
+            if now - trouble.met_at >= EVERY_SECONDS:
+                trouble.doings.clear()
+            if trouble.doings:
+                continue
+            if was_there and trouble.is_told and trouble.times > 1:
+                after = span(trouble.met_at - trouble.began_at)
+                self._log.info("all works again, after %s and %d failures", after, trouble.times)
+            if now - trouble.told_at >= EVERY_SECONDS:
+                del self._known[reason]
