@@ -32,10 +32,15 @@ def new_worker(tmp_path: Path, clock: ManualClock) -> Iterator[NewWorker]:
     made: list[GitWorkspaces] = []
 
     def make(
-        root: Path | None = None, cap: int = 2**40, network: dict[str, str] | None = None
+        root: Path | None = None,
+        cap: int = 2**40,
+        network: dict[str, str] | None = None,
+        store: str = "s1",
     ) -> GitWorkspaces:
         folder = root or tmp_path / f"machine{len(made)}"
-        made.append(GitWorkspaces(folder, disk_cap_bytes=cap, network_environment=network, clock=clock))
+        made.append(
+            GitWorkspaces(folder, disk_cap_bytes=cap, network_environment=network, clock=clock, store=store)
+        )
         return made[-1]
 
     yield make

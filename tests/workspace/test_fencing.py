@@ -24,12 +24,12 @@ async def committed(worker: GitWorkspaces, site: Site, fence: int, text: str) ->
 
 async def test_opening_puts_the_fence_into_the_repository(worker: GitWorkspaces, site: Site) -> None:
     await worker.open(delivery("j1", fence=7), site.project)
-    assert site.message(FENCE).startswith("fence 7\n")
+    assert site.message(FENCE).startswith("fence 7 of s1\n")
     held = site.tip(FENCE)
     await worker.open(delivery("j2", fence=7), site.project)
     assert site.tip(FENCE) == held
     await worker.open(delivery("j3", fence=8), site.project)
-    assert site.message(FENCE).startswith("fence 8\n")
+    assert site.message(FENCE).startswith("fence 8 of s1\n")
 
 
 async def test_a_stale_push_is_refused_by_git(site: Site, new_worker: NewWorker) -> None:
@@ -55,7 +55,7 @@ async def test_a_stale_push_is_refused_even_when_it_was_under_way(site: Site, ne
     stale = new_worker()
     workspace, commit = await committed(stale, site, 1, "stale\n")
     newer = site.folder / "newer"
-    mirror = Mirror(newer, str(site.repository), site.clock, network_environment={})
+    mirror = Mirror(newer, str(site.repository), site.clock, network_environment={}, store="s1")
     await mirror.prepare()
     fence = await mirror.make_fence(2)
     git(newer, "push", "-q", str(site.repository), f"{fence}:refs/tags/newer")
@@ -73,6 +73,29 @@ async def test_a_stale_push_is_refused_even_when_it_was_under_way(site: Site, ne
     assert site.tip(EDIT) == site.tip("refs/heads/session/talk") == ""
 
 
+@pytest.mark.parametrize("fence", [1, 7])
+async def test_a_new_store_goes_on_with_a_repository_that_another_one_used(
+    site: Site, new_worker: NewWorker, fence: int
+) -> None:
+    """A home was lost, its sites were not: fences are counted from one again."""
+    former, new = new_worker(), new_worker(store="s2")
+    workspace, commit = await committed(former, site, 7, "former\n")
+    await former.push(workspace, commit)
+    later, newer_commit = await committed(new, site, fence, "new\n")
+    assert site.message(FENCE).startswith(f"fence {fence} of s2\n")
+    await new.push(later, newer_commit)
+    assert site.read("index.html") == b"new\n"
+    await new.open(delivery("j9", fence=fence + 1), site.project)
+    with pytest.raises(ClaimLost):
+        await new.push(later, newer_commit)
+
+
+async def test_a_fence_from_before_stores_had_names_counts(site: Site, new_worker: NewWorker) -> None:
+    await new_worker(store="").open(delivery("j1", fence=7), site.project)
+    with pytest.raises(ClaimLost):
+        await new_worker().open(delivery("j2", fence=6), site.project)
+
+
 async def test_of_many_owners_only_the_newest_gets_in(site: Site, new_worker: NewWorker) -> None:
     workers = [new_worker() for _ in range(4)]
 
@@ -86,7 +109,7 @@ async def test_of_many_owners_only_the_newest_gets_in(site: Site, new_worker: Ne
 
     commits = await asyncio.gather(*(whole_job(fence) for fence in (1, 2, 3, 4)))
     assert commits[3]
-    assert site.message(FENCE).startswith("fence 4\n")
+    assert site.message(FENCE).startswith("fence 4 of s1\n")
     for commit in filter(None, commits):
         git(site.repository, "merge-base", "--is-ancestor", commit, EDIT)
 

@@ -26,6 +26,7 @@ from webordinary.core.claim import Presence
 from webordinary.core.errors import BackendUnavailable, BadInput
 from webordinary.wiring.build import name_of_hands, short_host
 from webordinary.wiring.first_start import onboard_samples
+from webordinary.wiring.home_secrets import dashboard_token
 from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.running import (
     LOOPBACK,
@@ -33,7 +34,6 @@ from webordinary.wiring.running import (
     Wish,
     answers,
     chosen_ports,
-    dashboard_token,
     only_one,
 )
 from webordinary.wiring.settings import Settings, home_folder, load

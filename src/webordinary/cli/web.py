@@ -17,7 +17,8 @@ from webordinary.core.errors import BackendUnavailable, BadInput
 from webordinary.dashboard.app import create_app
 from webordinary.dashboard.serving import serving
 from webordinary.wiring.folders import sites_folder
-from webordinary.wiring.running import LOOPBACK, dashboard_token
+from webordinary.wiring.home_secrets import dashboard_token
+from webordinary.wiring.running import LOOPBACK
 from webordinary.wiring.settings import Settings, home_folder, load
 from webordinary.wiring.web import dashboard_parts
 

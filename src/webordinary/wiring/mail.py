@@ -27,7 +27,8 @@ from webordinary.reply.compose import Letterhead
 from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
 from webordinary.wiring.folders import outbox_folder
-from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url, token_key
+from webordinary.wiring.home_secrets import signing_key
+from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url
 from webordinary.wiring.settings import Settings
 from webordinary.wiring.stores import open_blobs, open_letters, open_workflow
 
@@ -56,7 +57,7 @@ def open_mail_room(
         mail = replace(mail, smtp_port=port)
     if trust_loopback is not None:
         mail = replace(mail, trust_loopback=trust_loopback)
-    clock, key = SystemClock(), _signing_key(settings)
+    clock, key = SystemClock(), signing_key(settings)
     trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback)
     checks = OriginChecks(_resolver(mail), clock)
     bounded = Bounded(processes=2)  # a large picture holds up nobody's words
@@ -119,10 +120,6 @@ def _resolver(mail: MailSettings) -> Resolver:
         return ZoneResolver(Path(mail.zone_file).read_text("utf-8"))
     except OSError as error:
         raise BadInput(f"{mail.zone_file} can't be read: {error.strerror}") from error
-
-
-def _signing_key(settings: Settings) -> bytes:
-    return settings.cloud.signing_key() if settings.in_cloud else token_key(settings.home)
 
 
 def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:

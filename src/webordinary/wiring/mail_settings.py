@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -14,8 +12,6 @@ from webordinary.core.errors import BadInput
 from webordinary.dispatch.quota import QuotaLimits
 
 PREFIX = "WEBORDINARY_MAIL_"
-KEY_FILE = "token.key"
-KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,30 +92,6 @@ def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not 0 <= number < float("inf"):
         raise BadInput(f"[mail] {name} must be a number, not {value!r}")
     return number
-
-
-def token_key(home: Path) -> bytes:
-    """Read the key that signs our addresses; made on first use, for this home only."""
-    path = home / KEY_FILE
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return _read_key(path)
-    except OSError as error:
-        raise BadInput(f"{path} can't be written: {error.strerror}") from error
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secrets.token_hex(KEY_BYTES).encode())
-        file.flush()
-        os.fsync(file.fileno())
-    return _read_key(path)
-
-
-def _read_key(path: Path) -> bytes:
-    key = path.read_bytes().strip()
-    if len(key) < KEY_BYTES:
-        raise BadInput(f"{path} holds no key; remove it and a new one is made, for new reply addresses")
-    return key
 
 
 def parsed_url(name: str, text: str, schemes: tuple[str, ...]) -> SplitResult:

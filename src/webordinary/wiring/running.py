@@ -7,7 +7,6 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,6 @@ from webordinary.core.errors import BadInput, NotAllowed
 
 FILE_NAME = "up.json"
 LOCK_FILE = "up.lock"
-TOKEN_FILE = "dashboard.token"  # noqa: S105 - the name of a file
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = {"": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 - where to look for such a listener
 GLANCE_SECONDS = 0.5  # far longer than somebody who only looks holds the lock
@@ -182,25 +180,3 @@ async def answers(port: int, host: str = LOOPBACK) -> bool:
 
 
 # --- who may change things ------------------------------------------------------------------------
-
-
-def dashboard_token(home: Path) -> str:
-    """Read the token that lets somebody change things on the dashboard; made on first use."""
-    path = home / TOKEN_FILE
-    with translated(home):
-        with contextlib.suppress(FileExistsError):
-            _make_token(path)
-        token = path.read_text("utf-8").strip()
-    if not token:
-        raise BadInput(f"{path} holds no token; remove it and a new one is made")
-    return token
-
-
-def _make_token(path: Path) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(24))
-    except OSError:  # a full disk must not leave an empty one behind
-        path.unlink(missing_ok=True)
-        raise

@@ -70,7 +70,7 @@ class Fenced:
         if seen.fence > self.claim.fence:
             raise ClaimLost(
                 f"{self.claim.lane} has a newer owner: the repository knows fence {seen.fence}, ours is "
-                f"{self.claim.fence}. Nothing was pushed. (If the store is new and the repository is not, "
+                f"{self.claim.fence}. Nothing was pushed. (If the store was brought back from an older copy, "
                 f"delete {self.names.fence} there.)"
             )
         return seen

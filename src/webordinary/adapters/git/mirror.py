@@ -17,7 +17,7 @@ from webordinary.ports.clock import Clock
 
 # Highest of all attributes: a tree's own ones change no byte, name no filter, and hide no conflict marker.
 ATTRIBUTES = "* -text -filter -ident !working-tree-encoding !conflict-marker-size\n"
-_FENCE = re.compile(rb"fence (\d{1,18})", re.ASCII)
+_FENCE = re.compile(rb"fence (\d{1,18})(?: of ([0-9a-z]+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,10 @@ class Mirror:
         *,
         network_environment: Mapping[str, str],
         held: Sequence[int] = (),
+        store: str = "",
     ) -> None:
-        """Work on the mirror in this folder, of the repository at this path or URL."""
+        """Work on the mirror in this folder, of the repository at this path or URL, for a store's lanes."""
+        self._store = store
         self.folder, self._repository, self._clock = folder, repository, clock
         self._network_environment, self._held = network_environment, held
 
@@ -154,8 +156,13 @@ class Mirror:
         main, edit, session, fence = (
             found[ref][0].decode() if ref in found else "" for ref in (MAIN_SEEN, *refs)
         )
-        number = _FENCE.fullmatch(found[seen(names.fence)][1]) if fence else None
-        return Seen(main, edit, session, fence, int(number[1]) if number else 0)
+        number = self._fence_in(found[seen(names.fence)][1]) if fence else 0
+        return Seen(main, edit, session, fence, number)
+
+    def _fence_in(self, subject: bytes) -> int:
+        """Read a fence. Another store's says nothing about ours: fences are counted from one in each."""
+        found = _FENCE.fullmatch(subject)
+        return int(found[1]) if found and found[2] in (None, self._store.encode()) else 0
 
     async def push(self, updates: Sequence[Update], fetched: Iterable[str]) -> str:
         """Move all of these refs or none; "" if they moved, else why not. The repository itself compares."""
@@ -197,9 +204,8 @@ class Mirror:
 
     async def make_fence(self, fence: int) -> str:
         """Make a commit that holds nothing but a fence, unlike any other."""
-        return await self.make_commit(
-            await self.line("mktree"), (), f"fence {fence}\n\n{self._clock.unique()}\n"
-        )
+        subject = f"fence {fence} of {self._store}" if self._store else f"fence {fence}"
+        return await self.make_commit(await self.line("mktree"), (), f"{subject}\n\n{self._clock.unique()}\n")
 
     async def trees(self, *commits: str) -> list[str]:
         """Name the trees of commits."""

@@ -52,8 +52,13 @@ class GitWorkspaces:
         disk_cap_bytes: int,
         network_environment: Mapping[str, str] | None = None,
         clock: Clock,
+        store: str = "",
     ) -> None:
-        """Keep mirrors and trees under this folder; only what uses the network gets its environment."""
+        """Keep mirrors and trees under this folder; only what uses the network gets its environment.
+
+        `store` names where claims come from: a repository that another one used is taken over.
+        """
+        self._store = store
         self._root, self._cap, self._clock = root.absolute(), disk_cap_bytes, clock
         self._network_environment = dict(network_environment or {})
         self._seat: Seat | None = None
@@ -215,6 +220,7 @@ class GitWorkspaces:
             self._clock,
             network_environment=self._network_environment,
             held=(seat.lock,),
+            store=self._store,
         )
         async with self._locks.setdefault(names.project, asyncio.Lock()):
             try:
