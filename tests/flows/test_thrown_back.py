@@ -123,6 +123,19 @@ async def test_what_the_gate_refused_is_kept_and_told(bench: Bench) -> None:
     assert "symbolic link" in following.prompt
 
 
+async def test_a_secret_gets_into_no_history(bench: Bench) -> None:
+    """What is kept aside is pushed: a key that was refused would be in the repository for good."""
+    await bench.publish()
+    outcome = await bench.do("printf 'AKIA%s' QJ5XW7PZK3MRT2NV > key.txt; echo added a key")
+    assert isinstance(outcome, Failed)
+    assert "Nothing of it was kept" in outcome.reason
+    assert "unfinished_ref" not in outcome.facts
+    everything = git("log", "--all", "--patch", "--format=%B", cwd=bench.repository)
+    assert "AKIAQJ5" not in everything
+    following = await prompt_of_the_next(bench)
+    assert "Its changes are not in the files" in following.prompt
+
+
 async def test_a_conflict_that_stays_keeps_the_work_and_the_conversation(bench: Bench) -> None:
     await bench.do("sed -i 's/Old/New/' index.html; echo retitled")
     develop(bench, index_html=PAGE.replace("Old", "Theirs"))

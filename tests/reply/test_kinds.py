@@ -125,7 +125,12 @@ def test_done_that_changed_nothing_says_so_and_offers_no_undo() -> None:
     about = job(JobState.DONE)
     note, answered = "The title says Spring Sale already.", mail(files=(PHOTO,))
     letter = written(LetterKind.DONE, about, answered, note=note, unused=PHOTO.name, unchanged="yes")
-    says(letter, "Nothing was changed.", "The title says Spring Sale already.", "Files I did not need:")
+    says(
+        letter,
+        "Nothing was changed.",
+        "The title says Spring Sale already.",
+        "Files that are not on the site as you sent them:",
+    )
     is_silent_about(letter, "Done!", "has been changed", "undo", "Files I used")
 
 

@@ -42,6 +42,7 @@ class Refusal:
 
     path: str
     reason: str
+    secret: bool = False  # whether there is a secret in it, or so it looks
 
 
 @dataclass(frozen=True, slots=True)

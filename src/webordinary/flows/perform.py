@@ -26,6 +26,8 @@ from webordinary.work.agent_run import run_agent
 from webordinary.work.prompt import Material, Unfinished, compose, gist, patch_name
 from webordinary.work.remembering import Memory, asked, carried_on, not_in_the_site, unfinished_in
 
+NOT_KEPT = "Nothing of it was kept, so that the secret does not get into the history of the site."
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -130,6 +132,9 @@ class Performance:
         match await show(self._tools, task.delivery, task.workspace, showing, task.stop):
             case None:
                 return await self._stopped(task, left, commit)
+            case NotShown(reason, secret=True):  # kept aside it would be in the repository for good
+                facts = not_in_the_site(left, task.delivery.job.instruction, None, reason)
+                return Failed(f"{reason}\n{NOT_KEPT}", {**facts, **carried_on(task.unfinished)})
             case NotShown(reason):
                 return await self._failed(task, reason, left, commit)
             case Shown(facts):

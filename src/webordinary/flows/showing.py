@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, overload
 
@@ -50,6 +50,7 @@ class NotShown:
     """It can't be shown; what was served before is served still."""
 
     reason: str
+    secret: bool = False  # whether that is because of a secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,11 @@ async def show(
         if ready is None:
             return None
         if isinstance(ready, NotShown):
-            return ready if commit == showing.commit else NotShown(f"{NOT_TOGETHER}\n{ready.reason}")
+            return (
+                ready
+                if commit == showing.commit
+                else replace(ready, reason=f"{NOT_TOGETHER}\n{ready.reason}")
+            )
         match await tools.workspaces.push(workspace, commit):
             case None:
                 return await _publish(tools, delivery, workspace, Showing(commit, showing.own), ready)
@@ -129,7 +134,8 @@ async def _ready(tools: Tools, workspace: Workspace) -> _Ready | NotShown:
     gated = await asyncio.to_thread(manifest, built.output, inside=workspace.room.tree)
     if isinstance(gated, Refused):
         listed = "\n".join(_refusal(one) for one in gated.refusals[:REFUSALS_TOLD])
-        return NotShown(f"The site can't be published like this.\n{listed}")
+        secret = any(one.secret for one in gated.refusals)
+        return NotShown(f"The site can't be published like this.\n{listed}", secret)
     return _Ready(gated.release, built.output, gated.left_out)
 
 

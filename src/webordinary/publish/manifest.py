@@ -74,8 +74,8 @@ class _Walk:
     entries: int = 0
     bytes: int = 0
 
-    def refuse(self, path: str, reason: str) -> None:
-        self.refusals.append(Refusal(_shown(path), reason))
+    def refuse(self, path: str, reason: str, *, secret: bool = False) -> None:
+        self.refusals.append(Refusal(_shown(path), reason, secret))
         if len(self.refusals) >= REFUSALS_MAX:
             raise _Enough
 
@@ -165,7 +165,7 @@ def _take(walk: _Walk, handle: int, path: str) -> None:
     if size != about.st_size:
         walk.refuse(path, "it was changed while it was read")
     elif reason := secret_by_name(path) or secret_inside(beginning):
-        walk.refuse(path, f"{reason}; what is published can be read by everybody")
+        walk.refuse(path, f"{reason}; what is published can be read by everybody", secret=True)
     else:
         walk.files.append(ReleasedFile(path, size, digest.hexdigest()))
 
