@@ -135,7 +135,7 @@ def test_a_relative_repository_is_kept_as_a_path_from_everywhere(
         ("amelia", "mary-ann", "user name 'mary-ann' may only have"),
         ("amelia", "", "user name is empty"),
         ("amélia", "scott", "project name"),
-        ("a" * 40, "b" * 12, "52 characters together; at most 51 fit the name of the lane's queue"),
+        ("a" * 40, "b" * 17, "57 characters together; at most 56 fit the name of the lane's queue"),
     ],
 )
 def test_a_name_that_cannot_be_a_queue_is_refused(

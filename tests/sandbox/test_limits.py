@@ -1,6 +1,5 @@
 """Greedy agents: each takes all it can of something, and is ended before the machine feels it."""
 
-import os
 import resource
 import subprocess
 import textwrap
@@ -41,8 +40,8 @@ async def ending(room: Room, text: str, allowance: Allowance = SMALL, interprete
 
 
 def is_held(end: Ending) -> bool:
-    """Root is ended by the watchdog; for anybody else the kernel itself refuses more processes."""
-    return end == OverBudget(Budget.PROCESSES) or (os.getuid() != 0 and isinstance(end, Exited))
+    """The watchdog ends it, or the kernel refuses it more processes and it ends by itself."""
+    return end == OverBudget(Budget.PROCESSES) or isinstance(end, Exited)
 
 
 def explained(told: Told) -> str:
