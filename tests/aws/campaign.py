@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.aws.worker_process import LIMITS, Run, new_worker, runs
+from tests.aws.worker_process import Run, runs
 from tests.emulators import REPOSITORY
 from webordinary.adapters.system_clock import SystemClock
-from webordinary.backends.aws.open import open_aws
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Arrival, Job, JobId, JobState
@@ -19,7 +18,7 @@ from webordinary.core.mail import LetterKind
 from webordinary.ports.backend import Backend
 
 LANES = [Lane(f"p{number % 5}", f"u{number}") for number in range(20)]
-WORKERS, SLOTS = 3, 8
+SLOTS = 8
 PATIENCE = 240.0  # seconds, for the slowest machine
 DRAIN_SECONDS = 30.0
 
@@ -84,21 +83,6 @@ async def check(backend: Backend, submitted: Submitted, log: Path) -> int:
     owed = [(job, kind) for job in views for kind in (LetterKind.ACCEPTED, LetterKind.DONE)]
     assert sorted(letters) == sorted(owed)
     return len(written) - total
-
-
-@asynccontextmanager
-async def workers_here(settings: AwsSettings, log: Path) -> AsyncIterator[None]:
-    """Three workers that share nothing but the cloud, in this process; they drain in the end."""
-    backends = [open_aws(settings, SystemClock(), LIMITS) for _ in range(WORKERS)]
-    workers = [new_worker(backend, f"w{n}", SLOTS, 0.01, log) for n, backend in enumerate(backends)]
-    async with asyncio.TaskGroup() as group:
-        for worker in workers:
-            group.create_task(worker.run())
-        yield
-        for worker in workers:
-            worker.drain()
-    for backend in backends:
-        backend.close()
 
 
 @asynccontextmanager

@@ -239,4 +239,4 @@ async def owed_now(line: Cloud, settings: AwsSettings) -> int:
 def test_a_callback_is_owed_for_as_long_as_the_state_machine_waits() -> None:
     definition = json.loads((REPOSITORY / "infra" / "email-processor.asl.json").read_text())
     waits = re.findall(r'"TimeoutSeconds": (\d+)', json.dumps(definition))
-    assert {float(seconds) for seconds in waits} == {WAITED_FOR_SECONDS}
+    assert WAITED_FOR_SECONDS in {float(seconds) for seconds in waits}

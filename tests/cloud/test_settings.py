@@ -5,10 +5,12 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 from tests.cloud.conftest import ROOT, Account
 from tests.cloud.working import working
@@ -20,6 +22,7 @@ from webordinary.dispatch.submitting import Request
 from webordinary.ports.backend import Backend
 from webordinary.wiring import cloud_settings
 from webordinary.wiring.cloud import aws_settings, check_cloud, cloud_publisher
+from webordinary.wiring.cloud_admin import DEFINITION, shipped_definition
 from webordinary.wiring.container import METADATA_VARIABLE, task_name
 from webordinary.wiring.executor import Progress, execute
 from webordinary.wiring.settings import load
@@ -182,3 +185,15 @@ async def test_an_instruction_and_its_result_from_python(account: Account, backe
         assert await executed("wait for ever", 5, "<two>") is Progress.RUNNING
         assert await executed("do it", 60) is Progress.DONE
         assert await executed("wait for ever", 60, "<two>") is Progress.PREEMPTED
+
+
+# --- what is shipped ------------------------------------------------------------------------------
+
+
+def test_the_state_machine_comes_with_the_package(tmp_path: Path) -> None:
+    """After an install there is no infra/ in the current folder, or anywhere."""
+    source = (ROOT / "infra" / "email-processor.asl.json").read_bytes()
+    assert shipped_definition().read_bytes() == source
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read(f"webordinary/wiring/{DEFINITION}") == source

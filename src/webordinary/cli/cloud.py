@@ -16,7 +16,6 @@ from webordinary.core.errors import BadInput
 from webordinary.core.waiting import span
 from webordinary.wiring.settings import home_folder, load
 
-DEFINITION = Path("infra/email-processor.asl.json")
 STATUSES = ("RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 COLOURS = {"SUCCEEDED": GREEN, "FAILED": RED, "TIMED_OUT": RED, "ABORTED": YELLOW}
 
@@ -45,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--definition",
         metavar="FILE",
         type=Path,
-        help=f"the state machine's definition (default: {DEFINITION})",
+        help="the state machine's definition (default: the one that comes with this version)",
     )
     sending = verb("send", "drop a test mail into the mail bucket and follow it to the reply")
     cloud_send.configure(sending)
@@ -86,9 +85,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _setup(args: argparse.Namespace, desk: Desk) -> int:
-    from webordinary.wiring.cloud_admin import set_up
+    from webordinary.wiring.cloud_admin import set_up, shipped_definition
 
-    definition = (args.definition or DEFINITION) if args.role else None
+    definition = (args.definition or shipped_definition()) if args.role else None
     done = await set_up(desk.settings, desk.clock, definition, args.role)
     key = "" if desk.settings.cloud.token_key else secrets.token_hex(32)
     if args.json:

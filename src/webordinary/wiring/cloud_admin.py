@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from webordinary.wiring.cloud_settings import PROJECT
 from webordinary.wiring.settings import Settings
 
 MACHINE = "email-processor"
+DEFINITION = f"{MACHINE}.asl.json"
 QUEUES_PER_PAGE = 1000
 EXECUTIONS_PER_PAGE = 1000
 FUNCTION_ANSWER_BYTES = 1_000_000
@@ -69,6 +71,12 @@ async def set_up(settings: Settings, clock: Clock, definition: Path | None, role
         machine = await _state_machine(cloud, _machine_name(settings), text, role) if text else ""
         unclaimed = await Queues(cloud, names, clock).create_unclaimed()
     return SetUp(tuple(table.name for table in tables(names)), unclaimed, shared, machine)
+
+
+def shipped_definition() -> Path:
+    """Find the state machine's definition: in the package, or beside it where that is a checkout."""
+    shipped = Path(str(resources.files("webordinary.wiring") / DEFINITION))
+    return shipped if shipped.is_file() else Path(__file__).parents[3] / "infra" / DEFINITION
 
 
 def _definition(path: Path) -> str:
@@ -197,22 +205,29 @@ class ExecutionView:
 
 async def executions_of(settings: Settings, *, limit: int, status: str | None = None) -> list[ExecutionView]:
     """List executions, newest first."""
-    machine, found = _machine(settings), list[ExecutionView]()
-    page: dict[str, Any] = {"statusFilter": status} if status else {}
+    machine = _machine(settings)
     async with line(settings) as cloud:
-        while True:
-            page["maxResults"] = min(limit - len(found), EXECUTIONS_PER_PAGE)
-            try:
-                answer = await cloud.call("stepfunctions", "list_executions", stateMachineArn=machine, **page)
-            except NotFound as error:
-                raise NotFound(
-                    f"there is no state machine {machine}: set [cloud] state_machine_arn to what "
-                    "`webordinary cloud setup --role ARN` prints, and look at AWS_REGION"
-                ) from error
-            found += [_execution(one) for one in answer["executions"]]
-            if len(found) >= limit or not answer.get("nextToken"):
-                return found[:limit]
-            page["nextToken"] = answer["nextToken"]
+        try:
+            found = await _executions(cloud, machine, limit, {"statusFilter": status} if status else {})
+            if not found:
+                await cloud.call("stepfunctions", "describe_state_machine", stateMachineArn=machine)
+        except NotFound as error:
+            raise NotFound(
+                f"there is no state machine {machine}: set [cloud] state_machine_arn to what "
+                "`webordinary cloud setup --role ARN` prints, and look at AWS_REGION"
+            ) from error
+    return found
+
+
+async def _executions(cloud: Cloud, machine: str, limit: int, page: dict[str, Any]) -> list[ExecutionView]:
+    found: list[ExecutionView] = []
+    while True:
+        page["maxResults"] = min(limit - len(found), EXECUTIONS_PER_PAGE)
+        answer = await cloud.call("stepfunctions", "list_executions", stateMachineArn=machine, **page)
+        found += [_execution(one) for one in answer["executions"]]
+        if len(found) >= limit or not answer.get("nextToken"):
+            return found[:limit]
+        page["nextToken"] = answer["nextToken"]
 
 
 def _machine(settings: Settings) -> str:
