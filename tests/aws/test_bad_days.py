@@ -36,6 +36,38 @@ def line(settings: AwsSettings) -> FaultyCloud:
     return FaultyCloud(settings)
 
 
+# --- a lane that changes while it is read ---------------------------------------------------------
+
+
+class Overtaken(FaultyCloud):
+    """A line on which something happens right after the first look at a lane."""
+
+    meanwhile: list[Callable[[], Awaitable[object]]]
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        answer = await super().call(service, operation, **parameters)
+        if operation == "batch_get_item" and self.meanwhile:
+            await self.meanwhile.pop()()
+        return answer
+
+
+async def test_a_lane_whose_job_begins_while_it_is_read_is_read_again(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    """Half of one moment and half of the next would be refused; and some roles may not even try that."""
+    line = Overtaken(settings)
+    line.meanwhile = []
+    operator, worker = process(line), process()
+    job = await worker.submit()
+    (claim,) = (await worker.claim(W1)).claims
+    line.meanwhile.append(lambda: worker.next_job(claim))
+    line.made.clear()
+    assert await operator.control.interrupt(AMELIA) == job
+    assert line.meanwhile == []
+    assert line.made.count("dynamodb transact_write_items") == 1
+    assert (await worker.ledger.job(job)).interrupted
+
+
 # --- answers that are lost on their way -----------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from webordinary.ports.clock import Clock
 T = TypeVar("T")
 Verb = Callable[[Model], Awaitable[T]]
 
+LOOKS = 5  # at a lane that changes while it is read
 ATTEMPTS = 60  # of those who change one lane at the same moment one always gets through
 PAUSE_SECONDS, PAUSE_MOST_SECONDS = 0.005, 0.25
 
@@ -91,7 +92,18 @@ class Lanes:
         raise BackendUnavailable(f"others kept changing {names}; nothing was stored, try again")
 
     async def read(self, reading: Reading) -> Model:
-        """Read lanes first and their jobs then: a job is never older than its lane."""
+        """Read lanes and their jobs as they were at one moment.
+
+        Lanes come first, so a job is never older than its lane; where it is newer, somebody changed both
+        meanwhile, and they are read again. Who keeps being overtaken goes on: the write's condition decides.
+        """
+        for _ in range(LOOKS):
+            model, is_torn = await self._read_once(reading)
+            if not is_torn:
+                break
+        return model
+
+    async def _read_once(self, reading: Reading) -> tuple[Model, bool]:
         lanes, jobs = self.settings.lanes, self.settings.jobs
         wanted: dict[str, list[Key]] = {lanes: [lane_key(lane) for lane in reading.lanes], jobs: []}
         wanted[jobs] += [job_key(job) for job in reading.jobs]
@@ -108,7 +120,7 @@ class Lanes:
         model = Model(self.limits, self.clock, self.settings.skew_seconds)
         model.fill(found[lanes], rows, await instructions(self.dynamo, jobs, rows))
         model.found = found
-        return model
+        return model, _is_torn(found[lanes], rows)
 
     async def write(self, model: Model, made: Changes, token: str) -> None:
         """Write what a verb changed, all or nothing; then tell those who wait for it."""
@@ -136,6 +148,14 @@ class Lanes:
         turn.takers -= 1
         if not turn.takers:
             del self._turns[lane]
+
+
+def _is_torn(lanes: Sequence[Item], jobs: Sequence[Item]) -> bool:
+    """Whether a job was read in another state than the one its lane is at. They change together."""
+    states = {item["jobId"]: item["state"] for item in jobs}
+    return any(
+        lane["open"] and states.get(lane["open"][0], lane["headState"]) != lane["headState"] for lane in lanes
+    )
 
 
 @dataclass(slots=True)
