@@ -280,7 +280,7 @@ EXAMPLES = os.environ.get("WEBORDINARY_EXAMPLES")
 
 TestSameAsMemory = SameAsMemory.TestCase
 TestSameAsMemory.settings = settings(
-    max_examples=int(EXAMPLES or 120),
+    max_examples=int(EXAMPLES or 80),
     stateful_step_count=60,
     derandomize=not EXAMPLES,
     database=None,

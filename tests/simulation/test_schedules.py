@@ -13,7 +13,7 @@ from webordinary.simulation.mutants import MUTANTS
 from webordinary.simulation.runner import try_mutant
 from webordinary.simulation.world import BackendName, Schedule, run
 
-MEMORY_SEEDS = int(os.environ.get("WEBORDINARY_MEMORY_SEEDS", "600"))
+MEMORY_SEEDS = int(os.environ.get("WEBORDINARY_MEMORY_SEEDS", "400"))
 SQLITE_SEEDS = int(os.environ.get("WEBORDINARY_SQLITE_SEEDS", "80"))
 SLICES = 4
 
