@@ -90,6 +90,22 @@ async def test_an_undo_that_came_too_late_to_stop_an_edit_takes_that_back(bench:
     assert page(bench) == PAGE.replace("Old", "Spring")
 
 
+@pytest.mark.parametrize("end", [Preempted(), Failed("no")])
+async def test_an_undo_of_an_edit_that_was_in_before_it_was_stopped_takes_that_back(
+    bench: Bench, end: Outcome
+) -> None:
+    """Its change was pushed and shown, then its time was over: how it ended says nothing about that."""
+    await bench.do(SPRING)
+    edit = await running(bench, TEXT)
+    await sent(bench, "undo", Intent.UNDO)
+    assert isinstance(await Performance(bench.tools).run(edit, Stop()), Done)
+    await settled(bench, edit, end)
+    outcome = await carried_out(bench)
+    assert isinstance(outcome, Done)
+    assert {"stopped", "never_made"}.isdisjoint(outcome.facts)
+    assert page(bench) == PAGE.replace("Old", "Spring")
+
+
 async def test_an_undo_of_an_edit_that_failed_meanwhile_takes_back_nothing(bench: Bench) -> None:
     await bench.do(SPRING)
     edit = await running(bench, TEXT)

@@ -123,10 +123,14 @@ async def test_what_the_gate_refused_is_kept_and_told(bench: Bench) -> None:
     assert "symbolic link" in following.prompt
 
 
-async def test_a_secret_gets_into_no_history(bench: Bench) -> None:
-    """What is kept aside is pushed: a key that was refused would be in the repository for good."""
+@pytest.mark.parametrize("also", ["", "; for n in $(seq 30); do ln -s /etc/passwd a$n; done"])
+async def test_a_secret_gets_into_no_history(bench: Bench, also: str) -> None:
+    """What is kept aside is pushed: a key that was refused would be in the repository for good.
+
+    Also one that the gate did not come to, for it had seen enough.
+    """
     await bench.publish()
-    outcome = await bench.do("printf 'AKIA%s' QJ5XW7PZK3MRT2NV > key.txt; echo added a key")
+    outcome = await bench.do(f"printf 'AKIA%s' QJ5XW7PZK3MRT2NV > key.txt{also}; echo added a key")
     assert isinstance(outcome, Failed)
     assert "Nothing of it was kept" in outcome.reason
     assert "unfinished_ref" not in outcome.facts
@@ -155,7 +159,7 @@ async def test_another_conversation_of_the_lane_learns_of_it_and_the_own_one_sti
     assert "rebuild everything" in other.prompt
     own = await prompt_of_the_next(bench, session="one")
     assert "Not in the site: rebuild everything (It broke; changes to index.html are kept aside" in own.prompt
-    assert "unfinished.patch" not in own.prompt  # a job was finished since
+    assert "unfinished.patch" in own.prompt  # the other one changed nothing: it is there to be gone on with
 
 
 async def interrupted(bench: Bench, delivery: Delivery) -> Outcome:
@@ -184,6 +188,9 @@ async def test_all_jobs_that_were_interrupted_are_told_not_only_the_last(bench: 
     seats = bench.folder / "workspace"
     assert "+two" in next(seats.rglob("unfinished.patch")).read_text()
     assert "+one" in next(seats.rglob("unfinished-2.patch")).read_text()
+    assert "unfinished-2.patch" in (await prompt_of_the_next(bench)).prompt, "a question ends nothing"
+    agent.files = {"index.html": PAGE.replace("Old", "New")}
+    await carried_out(bench, await bench.submitted("go on"), replace(bench.tools, agent=agent))
     assert "unfinished" not in (await prompt_of_the_next(bench)).prompt
 
 

@@ -92,11 +92,12 @@ class Supervisor:
             await self._bury(pid)
             if self._leaving.is_set():
                 return
-            if starts == 1 and code == self._refusal:
+            lived = self._clock.monotonic() - began
+            if starts == 1 and code == self._refusal and lived <= STEADY_SECONDS:
                 self.refused = name
                 self.drain()
                 return
-            if self._clock.monotonic() - began > STEADY_SECONDS:
+            if lived > STEADY_SECONDS:
                 backoff.succeeded()
             self._tell(f"{name} (pid {pid}) ended: {how_it_ended(code)}; starting it again")
             await self._pause(backoff)

@@ -183,7 +183,7 @@ class LaneServer:
                 self.troubles.met(FETCHING, error, str(self.claim.lane))
                 await backoff.wait()
                 continue
-            self.troubles.over(FETCHING)
+            self.troubles.over(FETCHING, str(self.claim.lane))
             if delivery is not None:
                 return delivery
         self.reason = self.reason or reason
@@ -265,7 +265,7 @@ class LaneServer:
                 self.troubles.met(SETTLING, error, f"{self.claim.lane}: job {delivery.job.id}")
                 await backoff.wait()
             else:
-                self.troubles.over(SETTLING)
+                self.troubles.over(SETTLING, f"{self.claim.lane}: job {delivery.job.id}")
                 if following is None:
                     self._running = None
                     self._changed()
@@ -283,5 +283,5 @@ class LaneServer:
                 self.troubles.met(RELEASING, error, str(self.claim.lane))
                 await backoff.wait()
             else:
-                self.troubles.over(RELEASING)
+                self.troubles.over(RELEASING, str(self.claim.lane))
                 return

@@ -128,7 +128,7 @@ async def _made_in_cloud(lane: Lane, desk: Desk) -> list[str]:
     try:
         return await let_in(desk.settings, lane, desk.clock)
     except WebordinaryError as error:
-        raise type(error)(f"nobody was let in to {lane.project} yet. {error}") from error
+        raise type(error)(f"nobody was let in to {lane} by this. {error}") from error
 
 
 def _in_words(done: Onboarded) -> list[str]:

@@ -23,7 +23,7 @@ from webordinary.cli.logs import start_logging
 from webordinary.cli.up_greeting import Greeting, as_json, in_words
 from webordinary.cli.words import print_json
 from webordinary.core.claim import Presence
-from webordinary.core.errors import BackendUnavailable, BadInput
+from webordinary.core.errors import BackendUnavailable, BadInput, StoreBusy
 from webordinary.wiring.build import name_of_hands, short_host
 from webordinary.wiring.first_start import onboard_samples
 from webordinary.wiring.home_secrets import dashboard_token
@@ -253,7 +253,10 @@ async def greet(args: argparse.Namespace, desk: Desk, supervisor: Supervisor, pl
 async def silent(desk: Desk, supervisor: Supervisor, plan: Plan) -> list[str]:
     """Name what does not answer yet."""
     ports, mail_host = plan.ports, desk.settings.mail.smtp_host
-    shown = {worker.pid for worker in await desk.backend.ledger.workers()}
+    try:
+        shown = {worker.pid for worker in await desk.backend.ledger.workers()}
+    except StoreBusy:  # somebody writes for long; it will come
+        return ["the store"]
     there = {name for name, child in supervisor.children.items() if child.pid in shown}
     workers = [name for name in plan.commands if name.startswith("worker") and name not in there]
     listeners = (

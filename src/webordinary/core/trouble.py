@@ -24,7 +24,7 @@ class _Trouble:
     began_at: float
     told_at: float
     met_at: float
-    doings: set[str] = field(default_factory=set)
+    doings: set[tuple[str, str]] = field(default_factory=set)
     times: int = 0  # since it began
     untold: int = 0
     is_told: bool = False  # since it began
@@ -44,7 +44,7 @@ class Troubles:
         trouble = self._known.setdefault(error.reason, _Trouble(now, NEVER, now))
         if not trouble.doings:
             trouble.began_at, trouble.times, trouble.is_told = now, 0, False
-        trouble.doings.add(doing)
+        trouble.doings.add((doing, about))
         trouble.met_at = now
         trouble.times += 1
         trouble.untold += 1
@@ -54,14 +54,14 @@ class Troubles:
         self._log.warning("%s%s: %s%s", f"{about}: " if about else "", doing, error, again)
         trouble.told_at, trouble.untold, trouble.is_told = now, 0, True
 
-    def over(self, doing: str) -> None:
+    def over(self, doing: str, about: str = "") -> None:
         """Note that this works. A trouble is over when all that failed works, or was not met for a minute."""
         if not self._known:
             return
         now = self._monotonic()
         for reason, trouble in list(self._known.items()):
             was_there = bool(trouble.doings)
-            trouble.doings.discard(doing)
+            trouble.doings.discard((doing, about))
             if now - trouble.met_at >= EVERY_SECONDS:
                 trouble.doings.clear()
             if trouble.doings:

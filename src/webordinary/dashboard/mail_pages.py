@@ -85,12 +85,15 @@ class MailPages:
     async def letter(self, request: Request) -> Response:
         Asked(request, "told")
         letter, standing = await self._letter(text_of(request, "kind"), text_of(request, "about"))
-        sent = await self._parts.sent_mail(letter) if self._parts.sent_mail else None
+        # A letter that asks "was that you?" holds the address that says yes: not for everybody who may look.
+        hidden = letter.kind is LetterKind.CONFIRM and not self._front.keeper.signed_in(request)
+        sent = await self._parts.sent_mail(letter) if self._parts.sent_mail and not hidden else None
         return await self._front.page(
             request,
             "letter.html",
             letter=letter,
             standing=standing,
+            hidden=hidden,
             words=words_of(sent) if sent is not None else None,
             raw=readable(sent) if sent is not None else None,
         )

@@ -22,6 +22,7 @@ from webordinary.flows.showing import NotShown, Showing, Shown, show
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
 from webordinary.ports.workspaces import CannotTurn, Signed, Unresolved, Workspace
+from webordinary.publish.secrets_in_files import secret_by_name, secret_inside
 from webordinary.work.agent_run import run_agent
 from webordinary.work.prompt import Material, Unfinished, compose, gist, patch_name
 from webordinary.work.remembering import Memory, asked, carried_on, not_in_the_site, unfinished_in
@@ -120,7 +121,7 @@ class Performance:
         commit = await workspaces.commit(task.workspace, signed)
         match commit:
             case None:
-                return Done(summary or "There was nothing to change.", {**left, **_unchanged(task.mail)})
+                return Done(summary or "There was nothing to change.", {**left, **self._unchanged(task)})
             case Unresolved(files):
                 reason = (
                     "Somebody else changed the same lines, and I could not bring both together: "
@@ -132,13 +133,17 @@ class Performance:
         match await show(self._tools, task.delivery, task.workspace, showing, task.stop):
             case None:
                 return await self._stopped(task, left, commit)
-            case NotShown(reason, secret=True):  # kept aside it would be in the repository for good
-                facts = not_in_the_site(left, task.delivery.job.instruction, None, reason)
-                return Failed(f"{reason}\n{NOT_KEPT}", {**facts, **carried_on(task.unfinished)})
-            case NotShown(reason):
+            case NotShown(reason, secret):
+                if secret or await self._has_secret(task, commit):
+                    return self._thrown_away(task, reason, left)
                 return await self._failed(task, reason, left, commit)
             case Shown(facts):
                 return Done(summary, {**left, **facts})
+
+    def _unchanged(self, task: Task) -> Facts:
+        """Facts of a run that changed nothing: no preview, nothing to undo, and what was kept stays so."""
+        files = "\n".join(file.name for file in task.mail.files) if task.mail else ""
+        return {"unchanged": "yes", **({"unused": files} if files else {}), **carried_on(task.unfinished)}
 
     async def _errand(self, task: Task) -> Errand:
         tools, job, workspace = self._tools, task.delivery.job, task.workspace
@@ -189,6 +194,16 @@ class Performance:
 
     # --- what did not come into the site ----------------------------------------------------------
 
+    async def _has_secret(self, task: Task, commit: str) -> bool:
+        """Look at what a commit adds, for the gate may not have come so far."""
+        changes = await self._tools.workspaces.changes(task.workspace, commit)
+        return any(secret_by_name(one.path) or secret_inside(one.new or b"") for one in changes)
+
+    def _thrown_away(self, task: Task, reason: str, left: Facts) -> Outcome:
+        """Kept aside, a secret would be in the repository for good."""
+        facts = not_in_the_site(left, task.delivery.job.instruction, None, reason)
+        return Failed(f"{reason}\n{NOT_KEPT}", {**facts, **carried_on(task.unfinished)})
+
     async def _stopped(self, task: Task, left: Facts, commit: str = "") -> Outcome:
         facts = await self._kept_aside(task, left, commit)
         files = facts.get("unfinished_files", "")
@@ -209,7 +224,8 @@ class Performance:
     async def _nothing_was_made(self, task: Task) -> Outcome | None:
         """An undo that came while its edit was being made took that back already: nothing older is meant."""
         edit = await never_made(self._tools.backend.ledger, task.delivery.job)
-        if edit is None:
+        # It may have been stopped, or its worker lost, after its change was in: then that is taken back.
+        if edit is None or await self._tools.workspaces.has_change_of(task.workspace, edit.id):
             return None
         stopped = edit.state is JobState.PREEMPTED
         summary = f"{'Stopped' if stopped else 'Nothing to take back'}: {gist(edit.instruction)}"
@@ -237,12 +253,6 @@ class Performance:
         left = task.memory.after(asked(task.delivery.job.instruction, summary))
         showing = Showing(workspace.previewed, own=workspace.committed)
         shown = await show(self._tools, task.delivery, workspace, showing)
-        if isinstance(shown, NotShown):
-            return Failed(shown.reason, left)
+        if isinstance(shown, NotShown):  # it was built before it was pushed, and it is in: it must be shown
+            return Retry(shown.reason)
         return Done(summary, {**left, **shown.facts})
-
-
-def _unchanged(mail: MailRecord | None) -> Facts:
-    """Facts of a run that changed nothing: no preview to look at, nothing to undo, no file that was used."""
-    files = "\n".join(file.name for file in mail.files) if mail else ""
-    return {"unchanged": "yes", **({"unused": files} if files else {})}

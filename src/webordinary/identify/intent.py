@@ -44,6 +44,8 @@ def read_wish(instruction: str) -> Wish:
     """Tell the few commands from an instruction: the whole mail is the command, give or take a courtesy."""
     if len(instruction) > SHORT_CHARACTERS:
         return Wish.EDIT
+    if any((letter.isalnum() and not letter.isascii()) or letter.isdigit() for letter in instruction):
+        return Wish.EDIT  # "undo change 3" is not about the last one
     bare = _NOT_A_WORD.sub(" ", _COURTESY.sub(" ", instruction.lower())).strip()
     return next((wish for wish, words in _COMMANDS.items() if re.fullmatch(words, bare)), Wish.EDIT)
 

@@ -94,6 +94,10 @@ class Workspaces(Protocol):
         """Check the conversation's tree out, upstream merged in; from now on older fences can't push."""
         ...
 
+    async def has_change_of(self, workspace: Workspace, job: JobId) -> bool:
+        """Look whether this job, however it ended, got a change into what is previewed."""
+        ...
+
     async def commit(self, workspace: Workspace, signed: Signed) -> str | Unresolved | None:
         """Commit all that changed in the tree; None if nothing did. Nothing leaves this machine yet."""
         ...

@@ -16,7 +16,7 @@ from email.utils import getaddresses
 from typing import Any
 
 from webordinary.adapters.s3.client import S3Client, content_of, translated
-from webordinary.core.errors import BadInput
+from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.mail import MailId, MailRecord, MailState
 from webordinary.identify.mail_id import mail_id
 from webordinary.intake.read import unread
@@ -99,11 +99,14 @@ async def _look(
     store: S3Client, bucket: str, begins: str, listed: tuple[float, str, int], mailbox: Mailbox
 ) -> Unseen | None:
     came, key, size = listed
-    raw = await _read(store, bucket, f"{begins}{key}", HEAD_BYTES)
-    top = unread(raw, "")
-    if size > len(raw) and not (top.message_id and _has_whole_header(raw)):
-        raw = await _read(store, bucket, f"{begins}{key}", MAIL_BYTES_MAX)
+    try:
+        raw = await _read(store, bucket, f"{begins}{key}", HEAD_BYTES) if size else b""
         top = unread(raw, "")
+        if size > len(raw) and not (top.message_id and _has_whole_header(raw)):
+            raw = await _read(store, bucket, f"{begins}{key}", MAIL_BYTES_MAX)
+            top = unread(raw, "")
+    except NotFound:
+        return None  # removed since it was listed
     name = mail_id(top.message_id or top.content_hash, top.reply_to)
     record = await mailbox.mail(name)
     why = "nobody took it in"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import secrets
@@ -14,8 +13,9 @@ from webordinary.wiring.settings import Settings
 
 DASHBOARD_TOKEN = "dashboard.token"  # noqa: S105 - the name of a file
 ADDRESS_KEY = "token.key"
+STORE_ID = "store.id"
 BYTES = 32
-CHARACTERS_MIN = 32
+CHARACTERS_MIN = 16
 NAME_DIGITS = 16
 
 
@@ -32,9 +32,15 @@ def signing_key(settings: Settings) -> bytes:
 
 
 def store_name(settings: Settings) -> str:
-    """Name the store that claims come from: a new home has another one, and so have other tables."""
-    where = settings.cloud.prefix if settings.in_cloud else ""
-    return hashlib.sha256(f"the store {where} of ".encode() + signing_key(settings)).hexdigest()[:NAME_DIGITS]
+    """Name the store that claims come from: a new home has another one, and so have other tables.
+
+    Not by the key that signs addresses, which may be changed while workers run.
+    """
+    if settings.in_cloud:  # names of buckets are the same for all the world
+        which = f"{settings.cloud.prefix} {settings.cloud.bucket('blobs_bucket')}"
+    else:
+        which = _secret(settings.home / STORE_ID)
+    return hashlib.sha256(which.encode()).hexdigest()[:NAME_DIGITS]
 
 
 def _secret(path: Path) -> str:
@@ -58,8 +64,16 @@ def _make(path: Path) -> None:
             file.write(secrets.token_urlsafe(BYTES))
             file.flush()
             os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(spare)
+        _name_once(spare, path)
         make_durable(path.parent)
     finally:
         spare.unlink(missing_ok=True)
+
+
+def _name_once(spare: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(spare)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links: the last of those who come at once wins
+        spare.rename(path)

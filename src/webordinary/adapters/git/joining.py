@@ -11,6 +11,7 @@ from webordinary.adapters.git.names import EDIT, MAIN_SEEN
 from webordinary.adapters.git.names import seen as seen_ref
 from webordinary.adapters.git.tree import Tree
 from webordinary.core.claim import Delivery
+from webordinary.core.job import JobId
 from webordinary.core.text import storable
 from webordinary.ports.workspaces import Unresolved, Workspace
 
@@ -18,12 +19,10 @@ EARLIER_COMMITS_MAX = 200  # searched for what an earlier attempt at a job made
 UPSTREAM, OTHERS = "Bring in what was changed upstream", "Join with what others changed meanwhile"
 
 
-async def earlier_commit(mirror: Mirror, delivery: Delivery, seen: Seen) -> Kept | None:
-    """What an earlier attempt at this very job got into the repository; None if it did not get that far."""
-    if not seen.edit:
-        return None
-    history = await mirror.log(seen.edit, EARLIER_COMMITS_MAX)
-    return next((kept for kept in history if kept.is_of(delivery.job.id)), None)
+async def commit_of(mirror: Mirror, job: JobId, edit: str) -> Kept | None:
+    """What a job got into the line of edits; None if it did not get that far."""
+    history = await mirror.log(edit, EARLIER_COMMITS_MAX) if edit else ()
+    return next((kept for kept in history if kept.is_of(job)), None)
 
 
 async def with_upstream(workspace: Workspace, mirror: Mirror, tree: Tree, seen: Seen) -> Workspace:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webordinary.adapters.git import differences, turning
 from webordinary.adapters.git.fencing import Fenced, Plan
-from webordinary.adapters.git.joining import UPSTREAM, earlier_commit, joined, named, with_upstream
+from webordinary.adapters.git.joining import UPSTREAM, commit_of, joined, named, with_upstream
 from webordinary.adapters.git.messages import message_of
 from webordinary.adapters.git.mirror import Mirror, Seen, Update
 from webordinary.adapters.git.names import EDIT, Names, checked_commit
@@ -22,7 +22,7 @@ from webordinary.adapters.git.seat import Seat, stamp
 from webordinary.adapters.git.tree import Tree, with_markers
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BadInput
-from webordinary.core.job import Intent
+from webordinary.core.job import Intent, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.site import Project
 from webordinary.core.work import FileChange
@@ -79,13 +79,18 @@ class GitWorkspaces:
         """See `Workspaces.open`."""
         async with self._at_work(delivery, project) as (fenced, tree):
             seen = await self._taken(fenced)
-            committed = await earlier_commit(fenced.mirror, delivery, seen)
+            committed = await commit_of(fenced.mirror, delivery.job.id, seen.edit)
             workspace = Workspace(delivery, project, tree.room, seen.previewed, seen.previewed)
             await tree.clear()
             if committed:
                 await tree.put(seen.previewed)
                 return replace(workspace, committed=committed.commit, said=committed.body)
             return await with_upstream(workspace, fenced.mirror, tree, seen)
+
+    async def has_change_of(self, workspace: Workspace, job: JobId) -> bool:
+        """See `Workspaces.has_change_of`."""
+        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await commit_of(fenced.mirror, job, workspace.previewed) is not None
 
     async def commit(self, workspace: Workspace, signed: Signed) -> str | Unresolved | None:
         """See `Workspaces.commit`."""

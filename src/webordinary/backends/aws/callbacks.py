@@ -108,7 +108,7 @@ class Callbacks:
     async def _postpone(self, owed: Item) -> None:
         """Let others go first, later and later; after a day no execution waits any more."""
         now, key = self._clock.now(), {"about": owed["about"], "kind": CALLBACK}
-        since, tries = float(owed["owedAt"]), owed.get("attempts", 0) + 1
+        since, tries = float(owed.get("owedAt", now)), owed.get("attempts", 0) + 1
         unchanged = {"taskToken": owed["taskToken"]}
         try:
             if now - since > WAITED_FOR_SECONDS:
@@ -116,7 +116,7 @@ class Callbacks:
                 await self._dynamo.delete(self._settings.outbox, key, unchanged)
                 return
             later = now + min(AGAIN_FIRST_SECONDS * 2**tries, AGAIN_MOST_SECONDS)
-            put = {"due": due(later, self._clock.unique()), "attempts": tries}
+            put = {"due": due(later, self._clock.unique()), "attempts": tries, "owedAt": since}
             await self._dynamo.update(self._settings.outbox, key, put=put, where=unchanged)
         except WebordinaryError as error:  # the next sweep tries it again, as if nothing had happened
             log.info("the callback of job %s could not be put off: %s", owed["about"], error)
