@@ -12,7 +12,7 @@ from tests.dashboard.seed import HOSTILE, LENA, PATCH, SCOTT, W1
 from webordinary.core.claim import Claim
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.mail import MailState
+from webordinary.core.mail import Letter, LetterKind, MailState
 from webordinary.core.outcome import Done
 from webordinary.dashboard.app import create_app
 from webordinary.dashboard.charts import charts
@@ -159,6 +159,19 @@ async def test_a_letter_is_shown_as_it_was_sent(house: House, client: httpx.Asyn
     assert "your request is done." in page
     assert "sent as <done." in page
     await text(client, f"/mail/sent/help/{job}", 404)
+
+
+async def test_a_confirming_address_is_not_for_everybody_who_may_look(
+    house: House, client: httpx.AsyncClient, operator: httpx.AsyncClient
+) -> None:
+    """Whoever answers it says yes in a member's name."""
+    await house.backend.outbox.owe(Letter("m-doubted", LetterKind.CONFIRM))
+    house.story.letters["m-doubted", "confirm"] = b"Reply-To: edit+confirm-abc@localhost\n\nWas that you?\n"
+    path = "/mail/sent/confirm/m-doubted"
+    looked = await text(client, path)
+    assert "confirm-abc" not in looked
+    assert "those who signed in" in looked
+    assert "confirm-abc" in await text(operator, path)
 
 
 async def test_charts_tell_in_words_what_they_draw(client: httpx.AsyncClient) -> None:
