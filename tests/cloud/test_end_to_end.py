@@ -213,8 +213,9 @@ async def test_a_worker_killed_at_work_leaves_its_job_to_another(
         stack.enter_context(Container(tmp_path / "second", slow).works())
 
         async def ended() -> bool:
-            listed = await asyncio.to_thread(operator.json, "cloud", "executions")
-            return bool(listed[0]["status"] != "RUNNING")
+            machine = account.settings.cloud.state_machine_arn
+            listed = await account.call("stepfunctions", "list_executions", stateMachineArn=machine)
+            return bool(listed["executions"][0]["status"] != "RUNNING")
 
         await eventually(ended)
     job = operator.json("job", answer["job"])["job"]

@@ -19,6 +19,8 @@ from tests.cloud.recorder import Need, Recorder, recording
 from tests.cloud.working import eventually
 from webordinary import samples
 from webordinary.adapters.git.repositories import GitRepositories
+from webordinary.core.job import ENDED, JobId
+from webordinary.ports.backend import Backend
 from webordinary.wiring.ingest import handler
 
 POLICIES = ROOT / "infra" / "policies"
@@ -110,7 +112,11 @@ def test_the_state_machine_may_do_what_its_states_do() -> None:
 
 
 async def test_what_processes_do_is_granted_and_nothing_else_is(
-    account: Account, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    account: Account,
+    backend: Backend,
+    environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A day of work: mail in, jobs done and failed, a site made live, an operator who looks and acts."""
     await account.call("sesv2", "create_email_identity", EmailIdentity="webordinary.example")
@@ -129,7 +135,7 @@ async def test_what_processes_do_is_granted_and_nothing_else_is(
         web = Container(tmp_path / "web", environment | {"AWS_ENDPOINT_URL": to_dashboard})
         monkeypatch.setenv("AWS_ENDPOINT_URL", to_ingest)
         with worker.works():
-            mails = [await taken_in(account, operator, text) for text in DAY]
+            mails = [await taken_in(account, backend, text) for text in DAY]
             with web.web() as (address, token):
                 await looked_at(address, token, mails[0])
     missing = {
@@ -155,14 +161,13 @@ def own_names(account: Account, needed: set[Need]) -> set[Need]:
     return {(action, usual(resource)) for action, resource in needed}
 
 
-async def taken_in(account: Account, operator: Container, text: str) -> dict[str, str]:
+async def taken_in(account: Account, backend: Backend, text: str) -> dict[str, str]:
     """A mail comes in, and what it asks for is carried out."""
     told = await arrive(account, mail(text))
     (answer,) = await asyncio.to_thread(handler, told, None)
 
     async def has_ended() -> bool:
-        shown = await asyncio.to_thread(operator.json, "job", answer["job"])
-        return shown["job"]["state"] in ("done", "failed")
+        return (await backend.ledger.job(JobId(answer["job"]))).state in ENDED
 
     if answer["job"]:
         await eventually(has_ended)
