@@ -57,6 +57,14 @@ async def looked(account: Account, backend: Backend, *, since: float = 0.0, limi
     )
 
 
+async def test_an_empty_object_hides_no_mail(account: Account, backend: Backend) -> None:
+    """A part of nothing can't be asked for; the tool that finds lost mail must not fail on it."""
+    await put(account, b"", "empty")
+    await put(account, mail("Paint it blue").as_bytes(), "lost")
+    found = await looked(account, backend)
+    assert {one.key for one in found.unseen} >= {"lost"}
+
+
 async def test_what_nobody_took_in_is_found_and_nothing_else(account: Account, backend: Backend) -> None:
     """Of every kind of mail: the id is made up by the same rules as when it is taken in."""
     kinds = {
