@@ -17,6 +17,7 @@ import pytest
 
 from tests.integration.cli_support import PATIENCE_SECONDS, Home, ended, eventually, home
 from tests.needs import needs
+from webordinary.adapters import children
 from webordinary.adapters.children import Supervisor
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.cli import main, up
@@ -102,6 +103,23 @@ def test_a_process_that_can_never_run_ends_everything_with_its_sentence(home: Ho
     assert ran.stderr.count("/nowhere/zone") == 1  # it was not started again
     assert "webordinary: mail can't run, and said why above." in ran.stderr.splitlines()[-1]
     assert home.workers() == []
+
+
+async def test_a_process_that_ran_for_long_is_started_again_however_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "STEADY_SECONDS", 0.0)
+    starts = tmp_path / "starts"
+    command = ["/bin/sh", "-c", f"echo started >> {starts}; exit 2"]
+
+    async def bury(_pid: int) -> None:
+        if starts.read_text().count("started") > 1:
+            supervisor.drain()
+
+    supervisor = Supervisor({"web": command}, SystemClock(), print, bury, refusal=2)
+    async with asyncio.timeout(60):
+        await supervisor.run()
+    assert supervisor.refused is None
 
 
 async def test_nothing_is_called_up_before_it_answers(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from webordinary.core.errors import BadInput
-from webordinary.wiring.home_secrets import dashboard_token, signing_key, store_name
+from webordinary.wiring.home_secrets import dashboard_token, signing_key, store_identity
 from webordinary.wiring.settings import Settings
 
 AT_ONCE = 6
@@ -35,8 +35,8 @@ def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:
 
 def test_every_home_is_another_store(tmp_path: Path) -> None:
     one, other = Settings(tmp_path / "one"), Settings(tmp_path / "other")
-    assert store_name(one) == store_name(one) != store_name(other)
-    before = store_name(one)
+    assert store_identity(one) == store_identity(one) != store_identity(other)
+    before = store_identity(one)
     (one.home / "token.key").unlink(missing_ok=True)
     signing_key(one)
-    assert store_name(one) == before, "a key may be changed while workers run"
+    assert store_identity(one) == before, "a key may be changed while workers run"

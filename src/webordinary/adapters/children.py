@@ -52,7 +52,8 @@ class Supervisor:
     ) -> None:
         """Run these; `bury` is called with the process id of one that died without being told to.
 
-        One whose very first end has the exit code `refusal` will never run: all are told to leave.
+        One that soon ends with the exit code `refusal`, the first time it runs, never will: all are told to
+        leave.
         """
         self._commands, self._clock, self._tell, self._bury = commands, clock, tell, bury
         self._environment, self._refusal = environment, refusal

@@ -31,7 +31,7 @@ def signing_key(settings: Settings) -> bytes:
     return _secret(settings.home / ADDRESS_KEY).encode()
 
 
-def store_name(settings: Settings) -> str:
+def store_identity(settings: Settings) -> str:
     """Name the store that claims come from: a new home has another one, and so have other tables.
 
     Not by the key that signs addresses, which may be changed while workers run.

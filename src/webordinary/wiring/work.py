@@ -21,7 +21,7 @@ from webordinary.ports.agent import Agent
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.wiring.folders import workspace_folder
-from webordinary.wiring.home_secrets import store_name
+from webordinary.wiring.home_secrets import store_identity
 from webordinary.wiring.settings import Settings
 from webordinary.wiring.stores import open_blobs, open_publisher, open_repositories
 from webordinary.wiring.work_settings import WorkSettings
@@ -68,7 +68,7 @@ def open_workshop(
             disk_cap_bytes=int(work.disk_gb * GB),
             clock=clock,
             network_environment=dict(environment),
-            store=store_name(settings),
+            store=store_identity(settings),
         ),
         repositories=open_repositories(settings),
         starter=samples.folder("starter"),
