@@ -157,22 +157,6 @@ async def test_a_forged_copy_never_takes_the_place_of_the_real_mail(door: Door) 
     assert await door.jobs() == [("amelia/scott", "Change the title")]
 
 
-@pytest.mark.parametrize(
-    "extra", ["Auto-Submitted: auto-replied\r\n", "Precedence: bulk\r\n", "List-Id: <news.example.com>\r\n"]
-)
-async def test_automatic_mail_is_kept_and_never_answered(door: Door, extra: str) -> None:
-    await door.onboard("amelia/scott", SCOTT)
-    record = await door.mail("I am on holiday", extra=extra)
-    assert record.state is MailState.IGNORED
-    assert await door.jobs() == await door.letters() == []
-
-
-async def test_a_bounce_is_never_answered(door: Door) -> None:
-    await door.onboard("amelia/scott", SCOTT)
-    record = await door.mail("It could not be delivered", envelope=replace(HERE, mail_from=""))
-    assert record.state is MailState.IGNORED
-
-
 async def test_the_project_and_the_mail_itself_choose_the_arrival_policy(door: Door) -> None:
     await door.onboard("amelia/scott", SCOTT, Arrival.QUEUE)
     await door.mail("one")

@@ -39,7 +39,7 @@ def check_parsed(mail: ParsedMail) -> None:
     assert ADDRESS.fullmatch(mail.from_address)
     assert mail.from_address.endswith(f"@{mail.from_domain}")
     assert len(mail.from_address) <= limits.ADDRESS_CHARACTERS
-    for line in (mail.subject, mail.session_header, mail.automatic):
+    for line in (mail.subject, mail.session_header, mail.automatic.reason if mail.automatic else ""):
         assert not LINE_ENDS_AND_CONTROLS.search(line)
     assert len(mail.subject) <= limits.SUBJECT_CHARACTERS
     for text in (mail.instruction, mail.quoted):

@@ -230,16 +230,34 @@ class _AfterHiccups:
         "mailer-daemon@shop.example",
         "postmaster@shop.example",
         "bounce-12=amelia@shop.example",
-        "edit@webordinary.example",
-        "edit+6f1e.abc@webordinary.example",
     ],
 )
-async def test_machines_are_never_answered(post: Post, address: str) -> None:
+async def test_a_stranger_who_is_called_like_a_machine_is_not_answered(post: Post, address: str) -> None:
+    """Intake should not have let such a mail get this far. A member may be called so: they asked for help."""
+    stranger, member = await post.mail_comes(address), await post.mail_comes(address)
+    await post.backend.outbox.owe(Letter(stranger.id, LetterKind.REFUSED, stranger.id, {"reason": "no"}))
+    await post.owe_help(member)
+    async with post.sending():
+        await post.until("abandoned")
+        await post.until("sent")
+    assert len(post.delivered()) == 1
+
+
+@pytest.mark.parametrize("address", ["edit@webordinary.example", "edit+6f1e.abc@webordinary.example"])
+async def test_we_never_answer_ourselves(post: Post, address: str) -> None:
     """Intake should not have let such a mail get this far; if it did, the loop ends here."""
     await post.owe_help(await post.mail_comes(address))
     async with post.sending():
         await post.until("abandoned")
     assert post.delivered() == []
+
+
+async def test_whose_mail_was_set_aside_is_told(post: Post) -> None:
+    mail = await post.mail_comes(state=MailState.IGNORED)
+    await post.backend.outbox.owe(Letter("set aside amelia 17", LetterKind.SET_ASIDE, mail.id))
+    async with post.sending():
+        await post.until("sent")
+    assert "I set your mail aside." in post.delivered()[0].text
 
 
 @pytest.mark.parametrize("state", [MailState.IGNORED, MailState.QUARANTINED])

@@ -53,6 +53,22 @@ class SkippedFile:
     reason: str
 
 
+class Automation(StrEnum):
+    """How a mail came about without a person who waits for an answer."""
+
+    MACHINE = "machine"  # it says so: never answered, whoever it is from
+    INDIRECT = "indirect"  # through a list, in bulk: set aside, and a member is told
+    SUSPECT = "suspect"  # it only looks so: enough for silence to a stranger, not to a member
+
+
+@dataclass(frozen=True, slots=True)
+class Automatic:
+    """That a mail is automatic, and by which sign."""
+
+    kind: Automation
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedMail:
     """A mail that was understood. The From address is what it claims, not yet who sent it."""
@@ -69,7 +85,7 @@ class ParsedMail:
     session_header: str  # our own header, if the client kept it
     files: tuple[FoundFile, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
-    automatic: str = ""  # why this mail must never be answered; "" if a person wrote it
+    automatic: Automatic | None = None  # None: a person wrote it to us
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +96,7 @@ class UnreadableMail:
     reason: str
     message_id: str = ""
     reply_to: str = ""  # the one From address if at least that was clear, else ""
-    automatic: str = ""
+    automatic: Automatic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +124,7 @@ class MailState(StrEnum):
     ACCEPTED = "accepted"  # a job in a lane
     ANSWERED = "answered"  # answered without a job: help, status, stop, a question
     REFUSED = "refused"  # its sender may not do this; told so
-    IGNORED = "ignored"  # automatic mail: kept, never answered
+    IGNORED = "ignored"  # automatic mail: kept, set aside
     QUARANTINED = "quarantined"  # sender not shown to be true: kept for the operator
     UNREADABLE = "unreadable"  # could not be understood; answered with a plain sentence
 
@@ -151,6 +167,7 @@ class LetterKind(StrEnum):
     CONFIRM = "confirm"  # was that you?
     OVER_QUOTA = "over-quota"
     UNREADABLE = "unreadable"
+    SET_ASIDE = "set-aside"  # a member's mail came through a list or in bulk
     HELP = "help"
     STATUS = "status"
     STOPPED = "stopped"

@@ -13,6 +13,8 @@ from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import (
     Authenticated,
+    Automatic,
+    Automation,
     Envelope,
     KeptFile,
     Letter,
@@ -34,8 +36,8 @@ from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger,
 from webordinary.identify.intent import Wish, read_arrival, read_wish, says_yes
 from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
+from webordinary.intake.auto_replies import envelope_automation
 from webordinary.intake.files import web_ready
-from webordinary.intake.noise import why_automatic_line
 from webordinary.ports.backend import Backend
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
@@ -53,6 +55,9 @@ JOB_INTENTS = {
 CONFIRMATION = "confirm-"  # a token that was mailed to the address on file, for one mail
 KNOWN_LANES_SHOWN = 20
 CLAIMED_NAME_CHARACTERS = 100
+DAY_SECONDS = 24 * 3600.0
+
+Mail = ParsedMail | UnreadableMail
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +84,9 @@ class Reception:
         blob = await self.blobs.put(raw)
         mail = await self.reader.read(raw)
         record = self._record(mail, blob)
-        automatic = mail.automatic or why_automatic_line(envelope)
-        if automatic:
-            return await self._keep(record, MailState.IGNORED, automatic)
+        automatic = mail.automatic or envelope_automation(envelope)
+        if automatic and not await self._may_be_a_member(automatic, record):
+            return await self._set_aside(automatic, mail, record, raw, envelope)
         if isinstance(mail, UnreadableMail):
             return await self._unreadable(mail, record, raw, envelope)
         session_id = session_from_addresses(envelope.recipients, mail.session_header, self.token_key)
@@ -116,6 +121,30 @@ class Reception:
         return replace(record, subject=mail.subject, references=mail.references, skipped=mail.skipped)
 
     # --- who may not, and who might -----------------------------------------------------------------
+
+    async def _may_be_a_member(self, automatic: Automatic, record: MailRecord) -> bool:
+        """A mail that only looks automatic is a person's, if its address is on file."""
+        is_suspect = automatic.kind is Automation.SUSPECT
+        return is_suspect and bool(await self.backend.directory.lanes_of(record.from_address))
+
+    async def _set_aside(
+        self, automatic: Automatic, mail: Mail, record: MailRecord, raw: bytes, envelope: Envelope
+    ) -> MailRecord:
+        """Keep automatic mail. A member who wrote through a list or in bulk is told, once a day.
+
+        A list takes away what shows who wrote a mail: that nothing speaks against it is enough here, for
+        the letter goes to the address on file.
+        """
+        kept = await self._keep(record, MailState.IGNORED, automatic.reason)
+        if automatic.kind is not Automation.INDIRECT or not isinstance(mail, ParsedMail):
+            return kept
+        if not await self.backend.directory.lanes_of(mail.from_address):
+            return kept
+        verdict = authenticate(mail, await self.checks.check(raw, envelope, mail.from_address), self.trust)
+        if isinstance(verdict, Authenticated) or verdict.weak:
+            about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
+            await self.backend.outbox.owe(Letter(about, LetterKind.SET_ASIDE, kept.id))
+        return kept
 
     async def _doubted(self, record: MailRecord, doubt: NotAuthenticated) -> MailRecord:
         """Keep it for the operator. A member whose server proves little is asked at the address on file."""

@@ -10,12 +10,12 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.core.mail import Automatic, ParsedMail, UnreadableMail
+from webordinary.intake.auto_replies import SESSION_HEADER, automation
 from webordinary.intake.body import TEXT_TOO_LONG, Contents, contents
 from webordinary.intake.files import sort_files, with_names_of_pictures
 from webordinary.intake.headers import Headers, read_headers
 from webordinary.intake.limits import ID_CHARACTERS, INSTRUCTION_CHARACTERS, SUBJECT_CHARACTERS, TEXT_LINES
-from webordinary.intake.noise import SESSION_HEADER, why_automatic
 from webordinary.intake.parts import check_size, read_parts
 from webordinary.intake.problems import CannotRead
 from webordinary.intake.sender import one_sender
@@ -63,7 +63,7 @@ class _Top:
     message_id: str
     sender: str  # "" if it is not clear
     problem: str  # why it is not
-    automatic: str
+    automatic: Automatic | None
 
     def unreadable(self, reason: str) -> UnreadableMail:
         return UnreadableMail(
@@ -85,7 +85,7 @@ def _read_top(raw: bytes, own_domains: Collection[str]) -> _Top:
         message_id=ids[0] if len(ids) == 1 else "",
         sender=sender,
         problem=problem,
-        automatic=why_automatic(headers, sender, own_domains),
+        automatic=automation(headers, sender, own_domains),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from webordinary.core.errors import BadLimits
 from webordinary.core.job import ENDED
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailState
+from webordinary.core.unattended import is_unattended
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.facts import Case
 
@@ -16,12 +16,8 @@ ABOUT_A_JOB = FINAL_LETTERS | {LetterKind.ACCEPTED}
 # Kind words that nobody misses when there are too many: the answer itself follows.
 COURTESIES = frozenset({LetterKind.ACCEPTED})
 
-# Nobody reads what is sent to these.
-_MACHINE = re.compile(
-    r"(?:mailer-daemon|postmaster|daemon|bounces?"
-    r"|(?:do[-_.]?)?not?[-_.]?reply|auto[-_.]?(?:reply|responder|confirm))(?:[-+_.=].*)?",
-    re.IGNORECASE | re.ASCII,
-)
+# What is told to people whom no project may know.
+TO_STRANGERS = frozenset({LetterKind.REFUSED, LetterKind.UNREADABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +63,11 @@ def why_not_send(letter: Letter, case: Case, letterhead: Letterhead) -> str:
     """Say why a letter must not go out; "" if it may. Intake saw to it first; this is the second look."""
     mail, job = case.mail, case.job
     local, _, domain = mail.from_address.lower().rpartition("@")
-    if mail.state is MailState.IGNORED:
+    if mail.state is MailState.IGNORED and letter.kind is not LetterKind.SET_ASIDE:
         return f"the mail it answers is automatic: {mail.reason}"
     if mail.state is MailState.QUARANTINED and letter.kind is not LetterKind.CONFIRM:
         return "nobody knows who wrote the mail it answers"
-    if _MACHINE.fullmatch(local):
+    if letter.kind in TO_STRANGERS and is_unattended(mail.from_address):
         return "nobody reads mail at the address it would go to"
     if f"{local.partition('+')[0]}@{domain}" == letterhead.address.lower():
         return "it would go to ourselves"

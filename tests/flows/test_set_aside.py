@@ -1,0 +1,114 @@
+"""Automatic mail on its way in: what is kept in silence, who is told once, and who is served all the same."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.flows.door import ELSEWHERE, HERE, SCOTT, Door, door
+from webordinary.adapters.mail_checks.checks import OfflineChecks
+from webordinary.core.mail import Envelope, LetterKind, MailState
+from webordinary.ports.mail_checks import Checks, Dmarc, Spf
+
+__all__ = ["door"]
+
+DAY = 24 * 3600.0
+LIST = "List-Id: <bakers.example.org>\r\n"
+BULK = "Precedence: bulk\r\n"
+MACHINE = "Auto-Submitted: auto-replied\r\n"
+
+
+async def kinds(door: Door) -> list[LetterKind]:
+    return [kind for _, kind in await door.letters()]
+
+
+@pytest.mark.parametrize("extra", [MACHINE, LIST + MACHINE, "Content-Type: multipart/report\r\n"])
+async def test_a_machine_is_never_answered(door: Door, extra: str) -> None:
+    """Not even the machine of a member: two that answer each other do so for ever."""
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("I am on holiday", extra=extra)
+    assert record.state is MailState.IGNORED
+    assert await door.jobs() == await door.letters() == []
+
+
+async def test_a_bounce_is_never_answered(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("It could not be delivered", envelope=replace(HERE, mail_from=""))
+    assert record.state is MailState.IGNORED
+    assert await door.letters() == []
+
+
+@pytest.mark.parametrize("extra", [LIST, BULK])
+async def test_a_member_whose_mail_is_set_aside_is_told_once_a_day(door: Door, extra: str) -> None:
+    """Silence would look like a lost mail; a letter for each would answer a whole list."""
+    await door.onboard("amelia/scott", SCOTT)
+    for number in "123":
+        record = await door.mail("Change the title", number=number, extra=extra)
+        assert record.state is MailState.IGNORED
+    assert await door.jobs() == []
+    assert await kinds(door) == [LetterKind.SET_ASIDE]
+    door.clock.advance(DAY)
+    await door.mail("Change the title", number="4", extra=extra)
+    assert await kinds(door) == [LetterKind.SET_ASIDE] * 2
+
+
+@pytest.mark.parametrize("extra", [LIST, BULK])
+async def test_a_stranger_whose_mail_is_set_aside_is_not_told(door: Door, extra: str) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail("Buy now", sender="news@example.org", extra=extra)
+    assert record.state is MailState.IGNORED
+    assert await door.letters() == []
+
+
+async def test_a_list_mail_that_proves_little_is_told_to_the_address_on_file(door: Door) -> None:
+    """A list takes away what shows who wrote a mail."""
+    await door.onboard("amelia/scott", SCOTT)
+    await door.mail("Change the title", extra=LIST, envelope=ELSEWHERE)
+    assert await kinds(door) == [LetterKind.SET_ASIDE]
+
+
+async def test_a_forged_list_mail_bothers_nobody(door: Door) -> None:
+    """Mail against the domain's own policy is somebody else's: its victim gets no letter."""
+    await door.onboard("amelia/scott", SCOTT)
+
+    class Against(OfflineChecks):
+        async def check(self, raw: bytes, envelope: Envelope, from_address: str) -> Checks:
+            facts = await super().check(raw, envelope, from_address)
+            return replace(facts, dmarc=Dmarc("reject"), spf=Spf("fail", "example.com", "example.com"))
+
+    door.reception = replace(door.reception, checks=Against())
+    record = await door.mail("Change the title", extra=LIST, envelope=ELSEWHERE)
+    assert record.state is MailState.IGNORED
+    assert await door.letters() == []
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "Feedback-ID: i1a2b3c4d:Fastmail\r\n",
+        "X-Auto-Response-Suppress: All\r\n",
+        "List-Unsubscribe: <https://crm.example.com/u>\r\n",
+    ],
+)
+async def test_what_providers_stamp_on_a_members_mail_hinders_nothing(door: Door, extra: str) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    bounces = replace(HERE, mail_from="bounces+17-ab=cd@em.example.com")
+    record = await door.mail("Change the title", extra=extra, envelope=bounces)
+    assert record.state is MailState.ACCEPTED
+
+
+@pytest.mark.parametrize("sender", ["root@example.com", "postmaster@example.com", "no-reply@crm.example.com"])
+async def test_an_address_on_file_is_a_persons_whatever_its_name(door: Door, sender: str) -> None:
+    """Small firms have one mailbox, and it may be postmaster's."""
+    assert (await door.mail("Change the title", sender=sender)).state is MailState.IGNORED
+    await door.onboard("amelia/scott", sender)
+    assert (await door.mail("Change the title", sender=sender, number="2")).state is MailState.ACCEPTED
+    assert await kinds(door) == [LetterKind.ACCEPTED]
+
+
+async def test_a_strangers_newsletter_is_not_answered_and_their_letter_is(door: Door) -> None:
+    newsletter = await door.mail("Buy", sender="eve@example.org", extra="List-Unsubscribe: <mailto:u@x>\r\n")
+    letter = await door.mail(
+        "Hello", sender="eve@example.org", number="2", extra="Feedback-ID: 1:Fastmail\r\n"
+    )
+    assert (newsletter.state, letter.state) == (MailState.IGNORED, MailState.REFUSED)
+    assert await kinds(door) == [LetterKind.REFUSED]
