@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from webordinary.ports.broker import Broker, Gatekeeper
+from webordinary.ports.checkpoints import Checkpoints
 from webordinary.ports.control import Control
 from webordinary.ports.directory import Directory
 from webordinary.ports.journal import Journal
@@ -28,4 +29,5 @@ class Backend:
     outbox: Outbox
     quotas: Quotas
     journal: Journal
+    checkpoints: Checkpoints
     close: Callable[[], None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changing import Lanes
+from webordinary.backends.aws.checkpoints import AwsCheckpoints
 from webordinary.backends.aws.claiming import Claiming
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.control import AwsControl
@@ -64,6 +65,7 @@ def open_aws(settings: AwsSettings, clock: Clock, limits: Limits, *, cloud: Clou
         outbox=AwsOutbox(dynamo, settings, wakeups, clock),
         quotas=AwsQuotas(lanes),
         journal=AwsJournal(lanes, wakeups),
+        checkpoints=AwsCheckpoints(dynamo, settings),
         close=close,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webordinary.backends.memory.checkpoints import MemoryCheckpoints
 from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.directory import MemoryDirectory
 from webordinary.backends.memory.journal import MemoryJournal
@@ -32,5 +33,6 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
         outbox=MemoryOutbox(store.letters, mailbox.session_of, wakeups, clock),
         quotas=MemoryQuotas(clock),
         journal=MemoryJournal(store, wakeups, clock),
+        checkpoints=MemoryCheckpoints(),
         close=lambda: None,
     )

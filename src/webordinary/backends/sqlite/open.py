@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from webordinary.backends.sqlite.checkpoints import SqliteCheckpoints
 from webordinary.backends.sqlite.control import SqliteControl
 from webordinary.backends.sqlite.directory import SqliteDirectory
 from webordinary.backends.sqlite.engine import Engine
@@ -53,5 +54,6 @@ def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = 
         outbox=SqliteOutbox(engine, wakeups, clock),
         quotas=SqliteQuotas(engine),
         journal=SqliteJournal(engine, wakeups, clock),
+        checkpoints=SqliteCheckpoints(engine),
         close=close,
     )

@@ -176,6 +176,16 @@ MIGRATIONS: tuple[str, ...] = (
     -- Counting and listing jobs by state without reading them all; written once a job, when it ends.
     CREATE INDEX jobs_ended ON jobs (state, seq) WHERE finished_at IS NOT NULL;
     """,
+    """
+    CREATE TABLE imap_folders (
+        folder       TEXT PRIMARY KEY,             -- user@host/folder
+        uid_validity INTEGER NOT NULL,
+        first_uid    INTEGER NOT NULL,             -- mail from here on is new, ...
+        since        REAL NOT NULL,
+        unsettled    TEXT NOT NULL,                -- JSON; ... and so are these below it
+        took_all     INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)
