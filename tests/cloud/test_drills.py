@@ -85,11 +85,13 @@ class Scene:
             finally:
                 process.send_signal(signal.SIGCONT)
 
-    async def send(self, project: str, title: str, *lines: str) -> Sent:
+    async def send(self, project: str, title: str, *lines: str, answers: Sent | None = None) -> Sent:
         """A mail arrives, and the service calls our function as the cloud does."""
+        earlier = await self.backend.mailbox.mail(answers.mail) if answers else None
         text = "\n".join([f"Change the title of the homepage to {title}", *lines])
         sender = sender_of(project)
-        told = await arrive(self.account, mail(text, sender=sender), source=sender)
+        thread = {"In_Reply_To": earlier.message_id} if earlier else {}
+        told = await arrive(self.account, mail(text, sender=sender, **thread), source=sender)
         (answer,) = await asyncio.to_thread(handler, told, None)
         assert answer["state"] == "accepted", answer
         return Sent(MailId(answer["mail"]), JobId(answer["job"]))
@@ -211,7 +213,7 @@ async def test_a_second_mail_interrupts_and_is_carried_out(scene: Scene) -> None
     with scene.worker("only"):
         older = await scene.send("erica", "Autumn", FOR_LONG)
         await scene.until(older, JobState.RUNNING)
-        newer = await scene.send("erica", "Winter")
+        newer = await scene.send("erica", "Winter", answers=older)
         went = await scene.succeeds(newer)
         preempted = await scene.story(older)
         assert "<title>Winter</title>" in await scene.page("erica")

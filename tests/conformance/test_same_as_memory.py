@@ -31,7 +31,7 @@ from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import Claim, Claimed, Delivery, Presence, WorkerId
 from webordinary.core.errors import WebordinaryError
-from webordinary.core.job import ENDED, MOVES, Arrival, Job, JobId, JobState
+from webordinary.core.job import ENDED, MOVES, Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Letter
 from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry
@@ -48,11 +48,13 @@ workers = st.sampled_from((W1, W1, W2))
 moods = st.sampled_from(("here", "here", "draining", "gone"))
 outcomes = st.sampled_from(OUTCOMES)
 seconds = st.sampled_from((0.0, 0.0, 0.0, 0.25, 0.5, 2.0, 8.0, 30.0, 60.0, 100.0))
+sessions = st.sampled_from(("", "", "one", "two"))  # conversations of a lane
+intents = st.sampled_from((Intent.EDIT, Intent.EDIT, Intent.EDIT, Intent.PUBLISH))
 recently = st.sampled_from((0, 0, 0, 0, 0, 1, 1, 2, 3))  # how many of the latest to pass over
 
 # One rule draws all calls: Hypothesis leaves some rules out of each run, and most of these need each other.
 CALLS: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
-    "submit": (5, st.tuples(lanes, st.sampled_from(Arrival), st.booleans())),
+    "submit": (5, st.tuples(lanes, st.sampled_from(Arrival), st.booleans(), sessions, intents)),
     "submit_a_copy": (1, st.tuples(recently, lanes)),
     "claim": (3, st.tuples(workers, st.sampled_from((1, 1, 2, 3)), st.none() | lanes)),
     "exchange": (2, st.tuples(st.lists(recently, max_size=2), st.none() | lanes)),
@@ -139,9 +141,11 @@ class SameAsMemory(RuleBasedStateMachine):
 
     # --- the broker -------------------------------------------------------------------------------
 
-    def _submit(self, lane: Lane, arrival: Arrival, reply: bool) -> None:
+    def _submit(
+        self, lane: Lane, arrival: Arrival, reply: bool, session: str = "", intent: Intent = Intent.EDIT
+    ) -> None:
         name = self._clock.unique()
-        job = Job(JobId(name), lane, f"do {name}", f"<{name}>", arrival, reply)
+        job = Job(JobId(name), lane, f"do {name}", f"<{name}>", arrival, reply, session, intent)
         self._jobs.append(job)
         self.both(lambda backend: backend.broker.submit(job))
 

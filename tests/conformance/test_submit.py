@@ -3,8 +3,11 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from tests.conformance.world import AMELIA, BRAVO, W1, W2, World
-from webordinary.core.job import Arrival, Duplicate, JobId, JobState, Submitted
+from webordinary.core.claim import Delivery
+from webordinary.core.job import Arrival, Duplicate, Intent, JobId, JobState, Submitted
 from webordinary.core.outcome import Done, Preempted, Retry
 from webordinary.core.views import Happening
 
@@ -129,6 +132,61 @@ async def test_an_interrupting_job_flags_the_one_that_runs(world: World) -> None
     assert await world.happenings(job=running.job.id) == [Happening.INTERRUPTED]
 
 
+async def test_a_newer_job_of_the_conversation_interrupts_and_one_of_another_waits(world: World) -> None:
+    """Three mails on three subjects are three wishes: only a word in the same thread is about what runs."""
+    running = replace(world.job(), session="spring")
+    await world.broker.submit(running)
+    delivery = await world.deliver(await world.take())
+    other = replace(world.job(arrival=Arrival.INTERRUPT), session="opening hours")
+    assert await world.broker.submit(other) == Submitted(other.id, ahead=1)
+    unnamed = world.job(arrival=Arrival.INTERRUPT)
+    assert await world.broker.submit(unnamed) == Submitted(unnamed.id, ahead=2)
+    assert not (await world.view(running.id)).interrupted
+    own = replace(world.job(arrival=Arrival.INTERRUPT), session="spring")
+    assert await world.broker.submit(own) == Submitted(own.id, ahead=3, interrupts=running.id)
+    assert (await world.view(running.id)).interrupted_by == own.id
+    following: Delivery | None = delivery
+    for job in (other, unnamed, own):  # stopping it let nobody overtake
+        assert following is not None
+        following = await world.broker.settle(following, Done(), more=True)
+        assert following is not None
+        assert following.job == job
+
+
+async def test_an_always_interrupting_job_stops_the_edit_of_another_conversation(world: World) -> None:
+    """The policy for who thinks of the lane as one conversation."""
+    running = replace(world.job(), session="spring")
+    await world.broker.submit(running)
+    await world.deliver(await world.take())
+    newer = replace(world.job(arrival=Arrival.INTERRUPT_ALWAYS), session="opening hours")
+    assert await world.broker.submit(newer) == Submitted(newer.id, ahead=1, interrupts=running.id)
+    assert (await world.view(running.id)).interrupted_by == newer.id
+
+
+@pytest.mark.parametrize("arrival", [Arrival.INTERRUPT, Arrival.INTERRUPT_ALWAYS])
+@pytest.mark.parametrize("intent", [intent for intent in Intent if intent is not Intent.EDIT])
+async def test_one_word_that_is_being_carried_out_is_not_interrupted(
+    world: World, arrival: Arrival, intent: Intent
+) -> None:
+    """ "Publish", then "and change the hours": the publish would be lost, for no edit can take it over."""
+    running = replace(world.job(), intent=intent)
+    await world.broker.submit(running)
+    await world.deliver(await world.take())
+    newer = world.job(arrival=arrival)
+    assert await world.broker.submit(newer) == Submitted(newer.id, ahead=1)
+
+
+async def test_another_conversation_waits_behind_a_job_in_back_off(world: World) -> None:
+    """The twin of the one below: what is tried again is not another conversation's to end."""
+    running = replace(world.job(), session="spring")
+    await world.broker.submit(running)
+    delivery = await world.deliver(await world.take())
+    await world.broker.settle(delivery, Retry("flaky"), more=False)
+    other = replace(world.job(arrival=Arrival.INTERRUPT), session="opening hours")
+    assert await world.broker.submit(other) == Submitted(other.id, ahead=1)
+    assert await world.state(running.id) is JobState.RETRYING
+
+
 async def test_the_first_of_two_interrupting_jobs_is_the_reason(world: World) -> None:
     """The interrupted reply names one cause, and the history does not fill with repetitions."""
     running = await world.start()
@@ -149,6 +207,7 @@ async def test_an_interrupting_job_ends_one_that_waits_for_its_next_attempt_at_o
     assert (view.state, view.replies_owed, view.finished_at) == (JobState.PREEMPTED, 1, world.clock.now())
     assert view.due_at is None
     assert newer.id in view.note
+    assert view.interrupted_by == newer.id
     assert (await world.deliver(delivery.claim)).job == newer
 
 

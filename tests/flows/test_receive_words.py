@@ -100,6 +100,8 @@ async def test_stop_of_somebody_who_never_asked_for_anything_is_answered(door: D
         (Arrival.INTERRUPT, "publish", False),
         (Arrival.INTERRUPT, "redo", False),
         (Arrival.INTERRUPT, "undo", True),
+        (Arrival.INTERRUPT_ALWAYS, "undo", True),
+        (Arrival.INTERRUPT_ALWAYS, "publish", False),
         (Arrival.QUEUE, "undo", False),
         (Arrival.REPLACE_PENDING, "publish", False),
     ],

@@ -48,7 +48,7 @@ async def test_an_interrupted_job_is_told_by_what(post: Post) -> None:
     (claim,) = (await broker.claim(WorkerId("w1"), room=1, wait=0)).claims
     delivery = await broker.next_job(claim, wait=0)
     assert delivery is not None
-    newer = await post.job_for(await post.mail_comes(), Arrival.INTERRUPT)
+    newer = await post.job_for(await post.mail_comes(), Arrival.INTERRUPT_ALWAYS)
     await broker.settle(delivery, Preempted(newer, "Half of the title."), more=False)
     async with post.sending():
         await post.until("sent", 2)

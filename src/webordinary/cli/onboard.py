@@ -37,8 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         choices=[arrival.value for arrival in Arrival],
-        help="what a new mail does to the work before it: stop what runs, wait behind all, or replace what "
-        "has not started (default: interrupt)",
+        help="what a new mail does to the work before it: stop the running edit of its own conversation, "
+        "stop any running edit, wait behind all, or replace what has not started (default: interrupt)",
     )
     parser.add_argument(
         "--build",

@@ -89,12 +89,12 @@ async def two_workers_two_lanes(stage: Stage) -> list[Check]:
 
 
 async def interrupt(stage: Stage) -> list[Check]:
-    """A second mail for a lane whose job runs: the first stops, then the new one is carried out."""
+    """A second mail of a conversation whose job runs: the first stops, then the new one is carried out."""
     async with stage.pool("worker 1"):
         long = await stage.mail(AMELIA, "Change the homepage title to Autumn\ntake your time: 60 seconds")
         was_running = await stage.running(long, WITHIN_SECONDS)
         await stage.desk.clock.sleep(0.5)
-        newer = await stage.mail(AMELIA, "Change the homepage title to Winter")
+        newer = await stage.mail(AMELIA, "Change the homepage title to Winter", reply_to=long)
         second = await stage.ended(newer, WITHIN_SECONDS)
         first = await stage.desk.backend.ledger.job(long)
         replied = await stage.replied(long, LetterKind.PREEMPTED, WITHIN_SECONDS)
@@ -120,7 +120,7 @@ async def interrupt(stage: Stage) -> list[Check]:
 SCENES = (
     Scene("One worker, two lanes: the second is served without waiting 30 minutes", one_worker_two_lanes),
     Scene("Two workers, two lanes: each claims one, both run at the same time", two_workers_two_lanes),
-    Scene("A second mail for a lane whose job is running: interrupt, then the new one is done", interrupt),
+    Scene("A reply while the conversation's job is running: interrupt, then the new one is done", interrupt),
 )
 
 

@@ -19,7 +19,7 @@ from webordinary.cli.invocation import own_command
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.mail import Letter, LetterKind
+from webordinary.core.mail import Letter, LetterKind, MailId
 from webordinary.core.views import Happening, JobView, LaneEvent, LaneView
 from webordinary.identify.mail_id import mail_id
 from webordinary.wiring.first_start import SAMPLES
@@ -209,12 +209,20 @@ class Stage:
 
     # --- what scenes do and ask -------------------------------------------------------------------
 
-    async def mail(self, lane: Lane, text: str) -> JobId:
-        """Send a mail in over SMTP as a member of the lane; say which job it became."""
+    async def mail(self, lane: Lane, text: str, *, reply_to: JobId | None = None) -> JobId:
+        """Send a mail in over SMTP as a member of the lane; say which job it became.
+
+        With `reply_to` it belongs to the conversation of that earlier job.
+        """
         sender, clock = SAMPLES[lane], self.desk.clock
         mail = EmailMessage()
         mail["From"], mail["To"], mail["Subject"] = sender, self.desk.settings.mail.address, "My site"
         mail["Message-ID"] = f"<{clock.unique()}@example.com>"
+        if reply_to is not None:
+            earlier = (await self.desk.backend.ledger.job(reply_to)).message_id
+            answered = await self.desk.backend.mailbox.mail(MailId(earlier))
+            mail["In-Reply-To"] = answered.message_id if answered else ""
+            mail.replace_header("Subject", "Re: My site")
         mail.set_content(text)
         recipient = self.desk.settings.mail.address
         await hand_in(LOOPBACK, self._port, sender=sender, recipient=recipient, mail=mail.as_bytes())

@@ -34,8 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--policy",
         choices=[arrival.value for arrival in Arrival],
         default=Arrival.INTERRUPT.value,
-        help="what it does to jobs before it: stop the running one, wait behind all, or replace those that "
-        "have not started (default: interrupt)",
+        help="what it does to jobs before it: stop the running edit if that was submitted here, too, and not "
+        "by mail; stop any running edit; wait behind all; or replace those that have not started "
+        "(default: interrupt)",
     )
     add_common(parser)
 

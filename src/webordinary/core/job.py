@@ -65,9 +65,14 @@ ENDED = frozenset(JobState) - OPEN
 
 
 class Arrival(StrEnum):
-    """What a new job does to the ones before it in its lane."""
+    """What a new job does to the ones before it in its lane.
+
+    `interrupt` stops the running edit of the same conversation; another conversation's waits its turn.
+    `interrupt-always` stops whichever edit runs.
+    """
 
     INTERRUPT = "interrupt"
+    INTERRUPT_ALWAYS = "interrupt-always"
     QUEUE = "queue"
     REPLACE_PENDING = "replace-pending"
 
@@ -108,6 +113,18 @@ class Job:
             raise BadInput("the message id contains a character that is no text")
         if not is_storable(self.session):
             raise BadInput("the name of the session contains a character that is no text")
+
+    def interrupts(self, session: str, intent: Intent) -> bool:
+        """Whether this newer job stops the running one of that conversation and intent.
+
+        Only an edit can be taken over; a publish, undo or redo takes seconds, and stopping it would lose it.
+        Jobs without a session are one conversation of their lane.
+        """
+        if intent is not Intent.EDIT:
+            return False
+        return self.arrival is Arrival.INTERRUPT_ALWAYS or (
+            self.arrival is Arrival.INTERRUPT and self.session == session
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from webordinary.core.errors import BadInput
 from webordinary.core.job import Arrival, Duplicate, Intent, Job, JobId, Submitted
 from webordinary.core.lane import Lane
 from webordinary.dashboard.parts import Parts
-from webordinary.dispatch.overtaking import arrival_of
+from webordinary.dispatch.arrival_policy import arrival_of
 from webordinary.dispatch.submitting import project_of_member
 
 # What a job without a mail says of itself.

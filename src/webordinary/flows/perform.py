@@ -16,7 +16,7 @@ from webordinary.core.mail import MailId, MailRecord, ParsedMail
 from webordinary.core.outcome import Done, Facts, Failed, Outcome, Preempted, Retry
 from webordinary.core.site import Project
 from webordinary.core.work import Broke, Declined, Errand, MailedFile, Room, Stopped, Worked
-from webordinary.dispatch.overtaking import never_made
+from webordinary.dispatch.arrival_policy import never_made
 from webordinary.flows.going_live import go_live
 from webordinary.flows.showing import NotShown, Showing, Shown, show
 from webordinary.flows.tools import Tools

@@ -30,7 +30,7 @@ from webordinary.core.mail import (
 from webordinary.core.session_token import session_from_addresses
 from webordinary.core.site import Session
 from webordinary.core.text import storable
-from webordinary.dispatch.overtaking import arrival_of
+from webordinary.dispatch.arrival_policy import arrival_of
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, read_arrival, read_wish, says_yes

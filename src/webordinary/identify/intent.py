@@ -37,7 +37,7 @@ _COMMANDS = {
 }
 _YES = ("yes", "y", "ok", "okay", "confirm", "confirmed", "ja", "oui", "si")
 SHORT_CHARACTERS = 60
-_POLICY = re.compile(r"\[(interrupt|queue|replace-pending)\]", re.IGNORECASE)
+_POLICY = re.compile(r"\[(" + "|".join(Arrival) + r")\]", re.IGNORECASE)
 
 
 def read_wish(instruction: str) -> Wish:

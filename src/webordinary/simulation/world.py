@@ -9,7 +9,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +37,8 @@ FAULTS_END_SECONDS = 150.0
 DRAIN_BOUND_SECONDS = 1500.0  # well under the thirty minutes of idle release, so nothing may lean on that
 IDLE_WAIT_BOUND_SECONDS = 60.0
 LOOK_SECONDS = 5.0
+ARRIVALS = (*Arrival, Arrival.QUEUE, Arrival.INTERRUPT)  # what a schedule's jobs do to those before them
+SESSIONS = ("", "", "one", "two")  # the conversations of a lane; none is one, too
 LIMITS = Limits(
     job_budget_seconds=120, breaker_failures=4, breaker_seconds=120, deliveries_max=4, retry_most_seconds=30
 )
@@ -191,15 +193,18 @@ class World:
         rng, submitters = self.kernel.rng, []
         for number in range(self.shape.jobs):
             await asyncio.sleep(rng.choice((0.0, 0.01, 1.0, 10.0, 25.0)) * rng.random())
-            arrival = rng.choice((Arrival.QUEUE, Arrival.QUEUE, Arrival.INTERRUPT, Arrival.REPLACE_PENDING))
-            lane = rng.choice(self.shape.lanes)
-            job = Job(JobId(f"job{number:02}"), lane, "do something", f"m{number}", arrival, wants_reply=True)
+            job = Job(
+                JobId(f"job{number:02}"),
+                rng.choice(self.shape.lanes),
+                "do something",
+                f"m{number}",
+                rng.choice(ARRIVALS),
+                wants_reply=True,
+                session=rng.choice(SESSIONS),
+            )
             submitters.append(self._start_submitter(job))
             if self.weather.strikes(Fault.DUPLICATES, 5):
-                again = Job(
-                    JobId(f"dup{number:02}"), lane, "do something", f"m{number}", arrival, wants_reply=True
-                )
-                submitters.append(self._start_submitter(again))
+                submitters.append(self._start_submitter(replace(job, id=JobId(f"dup{number:02}"))))
         return submitters
 
     def _start_submitter(self, job: Job) -> Process:

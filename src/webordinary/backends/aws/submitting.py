@@ -66,6 +66,7 @@ def _some(lane: Item) -> list[str]:
 _SEEN_BY: dict[Arrival, Callable[[Item], Sequence[str]]] = {
     Arrival.QUEUE: no_jobs,
     Arrival.INTERRUPT: head_only,
+    Arrival.INTERRUPT_ALWAYS: head_only,
     Arrival.REPLACE_PENDING: _all,
 }
 

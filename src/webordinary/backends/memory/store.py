@@ -54,12 +54,14 @@ class MemoryStore:
         if newer.arrival is Arrival.REPLACE_PENDING:
             for job in [job for job in row.open if job.state is not JobState.RUNNING]:
                 self._end(row, job, JobState.PREEMPTED, f"replaced by the newer job {newer.id}")
-        if newer.arrival is Arrival.INTERRUPT and row.head is not None:
-            return self._interrupt(row, row.head, newer.id)
+        head = row.head
+        if head is not None and newer.interrupts(head.job.session, head.job.intent):
+            return self._interrupt(row, head, newer.id)
         return None
 
     def _interrupt(self, row: LaneRow, head: JobRow, by: JobId | None) -> JobId | None:
         if head.state is JobState.RETRYING:
+            head.interrupted, head.interrupted_by = True, by
             self._event(row, Happening.INTERRUPTED, job=head, note=interrupted_note(by))
             self._end(row, head, JobState.PREEMPTED, interrupted_note(by))
             return head.job.id

@@ -6,7 +6,16 @@ from webordinary.backends.sqlite.records import event, owe_accepted, owe_end
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import CLAIMS, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import WorkerId
-from webordinary.core.job import AHEAD_COUNTED_MAX, Arrival, Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.job import (
+    AHEAD_COUNTED_MAX,
+    Arrival,
+    Duplicate,
+    Intent,
+    Job,
+    JobId,
+    JobState,
+    Submitted,
+)
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.views import Happening
@@ -59,7 +68,11 @@ def make_way(tx: Tx, newer: Job) -> JobId | None:
         )
         for (job,) in pending:
             end(tx, JobId(job), JobState.PREEMPTED, f"replaced by the newer job {newer.id}")
-    if newer.arrival is Arrival.INTERRUPT:
+    head = tx.one(
+        f"SELECT session, intent FROM jobs WHERE lane = ? AND {OPEN} ORDER BY seq LIMIT 1",
+        (newer.lane.key,),
+    )
+    if head is not None and newer.interrupts(head[0], Intent(head[1])):
         return interrupt_head(tx, newer.lane, newer.id)
     return None
 
@@ -75,11 +88,10 @@ def interrupt_head(tx: Tx, lane: Lane, by: JobId | None) -> JobId | None:
     job, state, interrupted = head
     if not interrupted:
         event(tx, lane, Happening.INTERRUPTED, job=job, note=interrupted_note(by))
+        tx.do("UPDATE jobs SET interrupted = 1, interrupted_by = ? WHERE id = ?", (by, job))
     if state == JobState.RETRYING:
         end(tx, job, JobState.PREEMPTED, interrupted_note(by))
         return JobId(job)
-    if not interrupted:
-        tx.do("UPDATE jobs SET interrupted = 1, interrupted_by = ? WHERE id = ?", (by, job))
     owner = tx.one("SELECT worker FROM lanes WHERE lane = ?", (lane.key,))
     if owner is not None and owner[0] is not None:
         tx.wake(worker_topic(WorkerId(owner[0])))

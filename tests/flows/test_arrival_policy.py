@@ -9,7 +9,7 @@ from tests.flows.workbench import AMELIA, PAGE, Bench
 from webordinary.core.claim import Delivery
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted
-from webordinary.dispatch.overtaking import arrival_of
+from webordinary.dispatch.arrival_policy import arrival_of
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
 

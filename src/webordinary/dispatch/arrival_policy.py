@@ -1,8 +1,10 @@
 """What a new job does to those before it, and what an undo means that was sent before they had ended.
 
-A project's policy says what a newer *instruction* does to the one that runs. One word is no instruction:
-`publish` and `redo` are about what is there when their turn comes, so they wait. `undo` is about the last
-change; while that is still being made, stopping it is all there is to take back, and nothing older is meant.
+A project's policy says what a newer *instruction* does to the edit that runs. By default it interrupts that
+of its own conversation and waits behind another's; the store decides as it takes the job (`Job.interrupts`).
+One word is no instruction: `publish` and `redo` are about what is there when their turn comes, so they wait.
+`undo` is about the last change; while that is still being made, stopping it is all there is to take back, and
+nothing older is meant.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from webordinary.core.views import JobView
 from webordinary.ports.ledger import Ledger
 
 LOOKED_AT = 50  # jobs of a lane; who has sent more than that meanwhile gets the plain meaning of each word
+INTERRUPTING = frozenset({Arrival.INTERRUPT, Arrival.INTERRUPT_ALWAYS})
 CHANGING = frozenset({Intent.EDIT, Intent.UNDO, Intent.REDO})
 
 
@@ -22,13 +25,14 @@ async def arrival_of(
     """Choose what a new job does to those before it; the policy is for instructions."""
     if intent is Intent.EDIT:
         return policy
-    if intent is not Intent.UNDO or policy is not Arrival.INTERRUPT:
+    if intent is not Intent.UNDO or policy not in INTERRUPTING:
         return Arrival.QUEUE
     jobs = await ledger.jobs(limit=LOOKED_AT, lane=lane)
     waiting = [job for job in jobs if job.state in OPEN]
     meant = _meant(waiting, jobs, session)
-    started = meant is not None and meant.state is not JobState.QUEUED
-    return Arrival.INTERRUPT if started and meant is waiting[0] else Arrival.QUEUE
+    if meant is None or meant is not waiting[0] or meant.state is JobState.QUEUED:
+        return Arrival.QUEUE
+    return Arrival.INTERRUPT if meant.session == session else Arrival.INTERRUPT_ALWAYS
 
 
 async def never_made(ledger: Ledger, undo: Job) -> JobView | None:
