@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType
 
@@ -152,6 +152,19 @@ class MailRecord:
         """Keep a mail whatever is in it: one that no store could keep would come again and again."""
         for name in ("message_id", "reason", "from_address", "subject"):
             object.__setattr__(self, name, storable(getattr(self, name)))
+
+
+# A mail in one of these states may still become something else.
+OPEN_TO_CHANGE = frozenset(
+    {MailState.QUARANTINED, MailState.ANSWERED, MailState.REFUSED, MailState.UNREADABLE}
+)
+
+
+def reconsidered(known: MailRecord, wanted: MailRecord) -> MailRecord:
+    """What is kept of a mail that is known: one that was doubted may be believed now, never the reverse."""
+    if known.state in OPEN_TO_CHANGE and wanted.state is not MailState.QUARANTINED:
+        return replace(wanted, received_at=known.received_at, job=known.job)
+    return known
 
 
 class LetterKind(StrEnum):

@@ -38,12 +38,14 @@ from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.auto_replies import envelope_automation
 from webordinary.intake.files import web_ready
+from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
 from webordinary.ports.images import Images
 from webordinary.ports.mail_checks import MailChecks
 from webordinary.ports.mail_reader import MailReader
+from webordinary.ports.quotas import Bucket
 from webordinary.ports.workflow import Workflow
 
 JOB_INTENTS = {
@@ -135,24 +137,24 @@ class Reception:
         A list takes away what shows who wrote a mail: that nothing speaks against it is enough here, for
         the letter goes to the address on file.
         """
-        kept = await self._keep(record, MailState.IGNORED, automatic.reason)
-        if automatic.kind is not Automation.INDIRECT or not isinstance(mail, ParsedMail):
-            return kept
-        if not await self.backend.directory.lanes_of(mail.from_address):
-            return kept
-        verdict = authenticate(mail, await self.checks.check(raw, envelope, mail.from_address), self.trust)
-        if isinstance(verdict, Authenticated) or verdict.weak:
-            about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
-            await self.backend.outbox.owe(Letter(about, LetterKind.SET_ASIDE, kept.id))
-        return kept
+        letters = []
+        is_indirect = automatic.kind is Automation.INDIRECT
+        known = is_indirect and await self.backend.directory.lanes_of(record.from_address)
+        if known and isinstance(mail, ParsedMail):
+            checks = await self.checks.check(raw, envelope, mail.from_address)
+            verdict = authenticate(mail, checks, self.trust)
+            if isinstance(verdict, Authenticated) or verdict.weak:
+                about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
+                letters.append(Letter(about, LetterKind.SET_ASIDE, record.id))
+        return await self._keep(record, MailState.IGNORED, automatic.reason, *letters)
 
     async def _doubted(self, record: MailRecord, doubt: NotAuthenticated) -> MailRecord:
         """Keep it for the operator. A member whose server proves little is asked at the address on file."""
-        kept = await self._keep(record, MailState.QUARANTINED, doubt.reason)
         known = doubt.weak and await self.backend.directory.lanes_of(record.from_address)
-        if known and kept.state is MailState.QUARANTINED:
-            await self._owe(LetterKind.CONFIRM, kept, token=f"{CONFIRMATION}{kept.id}")
-        return kept
+        asked = (
+            [self._letter(LetterKind.CONFIRM, record, token=f"{CONFIRMATION}{record.id}")] if known else []
+        )
+        return await self._keep(record, MailState.QUARANTINED, doubt.reason, *asked)
 
     async def _confirmed(self, mail: ParsedMail, record: MailRecord, confirmed: str) -> MailRecord:
         """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""
@@ -186,9 +188,7 @@ class Reception:
         verdict = authenticate(_bare(mail), checks, self.trust)
         if isinstance(verdict, NotAuthenticated):
             return await self._keep(record, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
-        kept = await self._keep(record, MailState.UNREADABLE, mail.reason)
-        await self._owe(LetterKind.UNREADABLE, kept, reason=mail.reason)
-        return kept
+        return await self._refuse_to_read(Admission(record), mail.reason)
 
     # --- members --------------------------------------------------------------------------------------
 
@@ -208,39 +208,36 @@ class Reception:
                 await self._take_up(question, sender, lane)
                 return await self._keep(record, MailState.ANSWERED, f"said that it is about {lane.project}")
             case Stranger(reason):
-                kept = await self._keep(record, MailState.REFUSED, reason)
-                await self._owe(LetterKind.REFUSED, kept, reason=reason)
-                return kept
+                letter = self._letter(LetterKind.REFUSED, record, reason=reason)
+                return await self._keep(record, MailState.REFUSED, reason, letter)
 
     async def _ask(self, record: MailRecord, lanes: tuple[Lane, ...]) -> MailRecord:
-        kept = await self._keep(record, MailState.ANSWERED, ASKED)
         projects = "\n".join(lane.project for lane in lanes[:KNOWN_LANES_SHOWN])
-        await self._owe(LetterKind.ASKED, kept, projects=projects)
-        return kept
+        letter = self._letter(LetterKind.ASKED, record, projects=projects)
+        return await self._keep(record, MailState.ANSWERED, ASKED, letter)
 
     async def _dispatch(self, mail: ParsedMail, record: MailRecord, sender: str, found: Found) -> MailRecord:
-        lane = found.lane
-        empty = await self.backend.quotas.spend(buckets(sender, lane, self.quotas), record.id)
-        if empty is not None:
-            kept = await self._keep(record, MailState.REFUSED, f"too much mail at once ({empty.key})")
-            about = f"quota {empty.key} {window(self.clock.now())}"
-            letter = Letter(about, LetterKind.OVER_QUOTA, kept.id, owed_at=self.clock.now())
-            await self.backend.outbox.owe(letter)
-            return kept
-        session = found.session or await self._begin(record, mail, lane)
-        mail = await web_ready(mail, self.images)
+        """A new thread is a new conversation; the mail's own id names it, so that it begins once."""
+        lane, paid_from = found.lane, buckets(sender, found.lane, self.quotas)
+        if mail.files:  # making them ready is work: not for mail beyond its quota
+            empty = await self.backend.quotas.spend(paid_from, record.id)
+            if empty is not None:
+                return await self._over_quota(record, empty)
+            mail = await web_ready(mail, self.images)
+        session = found.session or Session(SessionId(record.id[:16]), lane, mail.subject, self.clock.now())
         files = await self._keep_files(mail)
         record = replace(record, lane=lane, session=session.id, files=files, skipped=mail.skipped)
+        admission = Admission(record, paid_from, None if found.session else session)
         wish = read_wish(mail.instruction)
         if wish in JOB_INTENTS:
-            return await self._submit(mail, record, lane, session, JOB_INTENTS[wish])
-        return await self._answer_at_once(record, lane, wish)
+            return await self._submit(mail, admission, lane, session, JOB_INTENTS[wish])
+        return await self._answer_at_once(admission, lane, wish)
 
-    async def _begin(self, record: MailRecord, mail: ParsedMail, lane: Lane) -> Session:
-        """A new thread is a new conversation; the mail's own id names it, so that it begins once."""
-        return await self.backend.mailbox.begin(
-            Session(SessionId(record.id[:16]), lane, mail.subject, self.clock.now())
-        )
+    async def _over_quota(self, record: MailRecord, empty: Bucket) -> MailRecord:
+        about = f"quota {empty.key} {window(self.clock.now())}"
+        letter = Letter(about, LetterKind.OVER_QUOTA, record.id, owed_at=self.clock.now())
+        record = replace(record, lane=None, session=None, files=())
+        return await self._keep(record, MailState.REFUSED, f"too much mail at once ({empty.key})", letter)
 
     async def _keep_files(self, mail: ParsedMail) -> tuple[KeptFile, ...]:
         return tuple(
@@ -251,59 +248,51 @@ class Reception:
         )
 
     async def _submit(
-        self, mail: ParsedMail, record: MailRecord, lane: Lane, session: Session, intent: Intent
+        self, mail: ParsedMail, admission: Admission, lane: Lane, session: Session, intent: Intent
     ) -> MailRecord:
-        instruction = mail.instruction.strip() or mail.subject.strip()
+        record, instruction = admission.record, mail.instruction.strip() or mail.subject.strip()
         if not instruction and not record.files:
-            kept = await self._keep(record, MailState.UNREADABLE, "it was empty")
-            await self._owe(LetterKind.UNREADABLE, kept, reason="it was empty")
-            return kept
+            return await self._refuse_to_read(admission, "it was empty")
         project = await self.backend.directory.project(lane.project)
         policy = read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT)
         arrival = await arrival_of(intent, self.backend.ledger, lane, session.id, policy)
-        kept = await self._keep(record, MailState.ACCEPTED, "")
         job = Job(
             id=JobId(self.clock.unique()),
             lane=lane,
             instruction=instruction or "See the attached files.",
-            message_id=kept.id,
+            message_id=record.id,
             arrival=arrival,
             wants_reply=True,
             session=session.id,
             intent=intent,
         )
-        stored = await self.backend.broker.submit(job)
-        accepted = replace(kept, job=stored.job)
-        if kept.job != stored.job:
-            await self.backend.mailbox.update(accepted)
-        if self.workflow is not None:
-            await self.workflow.start(kept.id, lane, stored.job)
-        return accepted
-
-    async def _answer_at_once(self, record: MailRecord, lane: Lane, wish: Wish) -> MailRecord:
-        """Stop, status and help need no worker."""
-        kept = await self._keep(record, MailState.ANSWERED, wish.value)
-        match wish:
-            case Wish.STOP:
-                await self._stop(kept, lane)
-            case Wish.STATUS:
-                await self._owe(LetterKind.STATUS, kept, **await self._status(lane))
-            case _:
-                await self._owe(LetterKind.HELP, kept)
+        kept = await self._admit(replace(admission, job=job), MailState.ACCEPTED, "")
+        if self.workflow is not None and kept.job is not None:
+            await self.workflow.start(kept.id, lane, kept.job)
         return kept
 
-    async def _stop(self, kept: MailRecord, lane: Lane) -> None:
+    async def _answer_at_once(self, admission: Admission, lane: Lane, wish: Wish) -> MailRecord:
+        """Stop, status and help need no worker."""
+        match wish:
+            case Wish.STOP:
+                return await self._stop(admission, lane)
+            case Wish.STATUS:
+                letter = self._letter(LetterKind.STATUS, admission.record, **await self._status(lane))
+            case _:
+                letter = self._letter(LetterKind.HELP, admission.record)
+        return await self._admit(admission, MailState.ANSWERED, wish.value, letter)
+
+    async def _stop(self, admission: Admission, lane: Lane) -> MailRecord:
         """Stop what runs, and never a later job when the mail comes again.
 
         The letter notes what runs before that is stopped; a second copy finishes what a crash cut short.
         """
         running = await self._running(lane)
-        noted = await self._noted(kept)
-        if noted is None:
-            noted = running or ""
-            await self._owe(LetterKind.STOPPED, kept, job=noted)
-        if noted and noted == running:
+        letter = self._letter(LetterKind.STOPPED, admission.record, job=running or "")
+        kept = await self._admit(admission, MailState.ANSWERED, Wish.STOP.value, letter)
+        if running and running == await self._noted(kept):
             await self.backend.control.interrupt(lane)
+        return kept
 
     async def _running(self, lane: Lane) -> JobId | None:
         try:
@@ -330,21 +319,23 @@ class Reception:
 
     # --- keeping --------------------------------------------------------------------------------------
 
-    async def _keep(self, record: MailRecord, state: MailState, reason: str) -> MailRecord:
-        """Keep what became of a mail. One that was doubted before may be believed now, never the reverse."""
-        wanted = replace(record, state=state, reason=reason)
-        kept = await self.backend.mailbox.keep(wanted)
-        if kept.state in RETHOUGHT and state is not MailState.QUARANTINED:
-            kept = replace(wanted, received_at=kept.received_at, job=kept.job)
-            await self.backend.mailbox.update(kept)
-        return kept
+    async def _refuse_to_read(self, admission: Admission, reason: str) -> MailRecord:
+        letter = self._letter(LetterKind.UNREADABLE, admission.record, reason=reason)
+        return await self._admit(admission, MailState.UNREADABLE, reason, letter)
 
-    async def _owe(self, kind: LetterKind, record: MailRecord, **facts: str) -> None:
-        await self.backend.outbox.owe(Letter(record.id, kind, record.id, facts, self.clock.now()))
+    async def _keep(self, record: MailRecord, state: MailState, reason: str, *letters: Letter) -> MailRecord:
+        return await self._admit(Admission(record), state, reason, *letters)
 
+    async def _admit(
+        self, admission: Admission, state: MailState, reason: str, *letters: Letter
+    ) -> MailRecord:
+        """Store what became of a mail and all that follows from it, in one step."""
+        record = replace(admission.record, state=state, reason=reason)
+        kept = await self.backend.admissions.admit(replace(admission, record=record, letters=letters))
+        return await self._over_quota(record, kept) if isinstance(kept, Bucket) else kept
 
-# A mail in one of these states may still become something else.
-RETHOUGHT = frozenset({MailState.QUARANTINED, MailState.ANSWERED, MailState.REFUSED})
+    def _letter(self, kind: LetterKind, record: MailRecord, **facts: str) -> Letter:
+        return Letter(record.id, kind, record.id, facts, self.clock.now())
 
 
 def _clean(claimed_name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from webordinary.ports.admissions import Admissions
 from webordinary.ports.broker import Broker, Gatekeeper
 from webordinary.ports.checkpoints import Checkpoints
 from webordinary.ports.control import Control
@@ -28,6 +29,7 @@ class Backend:
     mailbox: Mailbox
     outbox: Outbox
     quotas: Quotas
+    admissions: Admissions
     journal: Journal
     checkpoints: Checkpoints
     close: Callable[[], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webordinary.backends.admissions import StepwiseAdmissions
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changing import Lanes
 from webordinary.backends.aws.checkpoints import AwsCheckpoints
@@ -50,20 +51,24 @@ def open_aws(settings: AwsSettings, clock: Clock, limits: Limits, *, cloud: Clou
         wakeups,
         listening,
     )
+    broker = TransactionalBroker(store, wakeups, clock)
+    mailbox, quotas = AwsMailbox(dynamo, settings, clock), AwsQuotas(lanes)
+    outbox = AwsOutbox(dynamo, settings, wakeups, clock)
 
     def close() -> None:
         listening.close()
         cloud.close()
 
     return Backend(
-        broker=TransactionalBroker(store, wakeups, clock),
+        broker=broker,
         gatekeeper=gatekeeper,
         ledger=AwsLedger(lanes, workers, wakeups),
         control=AwsControl(lanes),
         directory=AwsDirectory(dynamo, settings, clock),
-        mailbox=AwsMailbox(dynamo, settings, clock),
-        outbox=AwsOutbox(dynamo, settings, wakeups, clock),
-        quotas=AwsQuotas(lanes),
+        mailbox=mailbox,
+        outbox=outbox,
+        quotas=quotas,
+        admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox),
         journal=AwsJournal(lanes, wakeups),
         checkpoints=AwsCheckpoints(dynamo, settings),
         close=close,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webordinary.backends.admissions import StepwiseAdmissions
 from webordinary.backends.memory.checkpoints import MemoryCheckpoints
 from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.directory import MemoryDirectory
@@ -22,7 +23,8 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
     wakeups = LocalWakeups()
     store = OperatedStore(limits, clock, wakeups)
     broker = TransactionalBroker(store, wakeups, clock)
-    mailbox = MemoryMailbox()
+    mailbox, quotas = MemoryMailbox(), MemoryQuotas(clock)
+    outbox = MemoryOutbox(store.letters, mailbox.session_of, wakeups, clock)
     return Backend(
         broker=broker,
         gatekeeper=broker,
@@ -30,8 +32,9 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
         control=store,
         directory=MemoryDirectory(clock),
         mailbox=mailbox,
-        outbox=MemoryOutbox(store.letters, mailbox.session_of, wakeups, clock),
-        quotas=MemoryQuotas(clock),
+        outbox=outbox,
+        quotas=quotas,
+        admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox),
         journal=MemoryJournal(store, wakeups, clock),
         checkpoints=MemoryCheckpoints(),
         close=lambda: None,

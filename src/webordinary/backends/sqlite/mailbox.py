@@ -37,7 +37,7 @@ class SqliteMailbox:
 
     async def mail(self, mail: MailId) -> MailRecord | None:
         """See `Mailbox.mail`."""
-        return self._engine.read(partial(_mail, mail=mail)) if is_storable(mail) else None
+        return self._engine.read(partial(find, mail=mail)) if is_storable(mail) else None
 
     async def mails(
         self, *, limit: int, state: MailState | None = None, before: MailId | None = None
@@ -47,11 +47,11 @@ class SqliteMailbox:
 
     async def update(self, record: MailRecord) -> None:
         """See `Mailbox.update`."""
-        await self._engine.write(partial(_update, record=record))
+        await self._engine.write(partial(update, record=record))
 
     async def begin(self, session: Session) -> Session:
         """See `Mailbox.begin`."""
-        return await self._engine.write(partial(_begin, session=session))
+        return await self._engine.write(partial(begin, session=session))
 
     async def session(self, session: SessionId) -> Session | None:
         """See `Mailbox.session`."""
@@ -77,17 +77,23 @@ class SqliteMailbox:
 
 
 def _keep(tx: Tx, record: MailRecord) -> MailRecord:
-    known = _mail(tx, record.id)
+    known = find(tx, record.id)
     if known is not None:
         return known
-    places = ", ".join("?" * len(_COLUMNS.split(",")))
-    tx.do(f"INSERT INTO mails ({_COLUMNS}) VALUES ({places})", _values(record))
-    _add_to_thread(tx, record)
+    insert(tx, record)
     return record
 
 
-def _update(tx: Tx, record: MailRecord) -> None:
-    if _mail(tx, record.id) is None:
+def insert(tx: Tx, record: MailRecord) -> None:
+    """Keep a mail that is not known yet."""
+    places = ", ".join("?" * len(_COLUMNS.split(",")))
+    tx.do(f"INSERT INTO mails ({_COLUMNS}) VALUES ({places})", _values(record))
+    _add_to_thread(tx, record)
+
+
+def update(tx: Tx, record: MailRecord) -> None:
+    """See `Mailbox.update`."""
+    if find(tx, record.id) is None:
         raise NotFound(f"there is no mail {record.id}")
     columns = ", ".join(f"{column.strip()} = ?" for column in _COLUMNS.split(","))
     tx.do(f"UPDATE mails SET {columns} WHERE id = ?", (*_values(record), record.id))
@@ -103,7 +109,8 @@ def _add_to_thread(tx: Tx, record: MailRecord) -> None:
         )
 
 
-def _mail(tx: Tx, mail: MailId) -> MailRecord | None:
+def find(tx: Tx, mail: MailId) -> MailRecord | None:
+    """See `Mailbox.mail`."""
     row = tx.one(f"{_MAIL} WHERE id = ?", (mail,))
     return _record_of(row) if row else None
 
@@ -114,7 +121,7 @@ def _mails(tx: Tx, limit: int, state: MailState | None, before: MailId | None) -
         wheres.append("state = ?")
         values.append(state.value)
     if before is not None:
-        if _mail(tx, before) is None:
+        if find(tx, before) is None:
             raise NotFound(f"there is no mail {before}")
         wheres.append("seq < (SELECT seq FROM mails WHERE id = ?)")
         values.append(before)
@@ -122,7 +129,8 @@ def _mails(tx: Tx, limit: int, state: MailState | None, before: MailId | None) -
     return [_record_of(row) for row in tx.all(sql, (*values, limit))]
 
 
-def _begin(tx: Tx, session: Session) -> Session:
+def begin(tx: Tx, session: Session) -> Session:
+    """See `Mailbox.begin`."""
     tx.do(
         "INSERT INTO sessions (id, lane, subject, started_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (session.id, session.lane.key, session.subject, session.started_at),

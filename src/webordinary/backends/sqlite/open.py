@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from webordinary.backends.sqlite.admissions import SqliteAdmissions
 from webordinary.backends.sqlite.checkpoints import SqliteCheckpoints
 from webordinary.backends.sqlite.control import SqliteControl
 from webordinary.backends.sqlite.directory import SqliteDirectory
@@ -53,6 +54,7 @@ def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = 
         mailbox=SqliteMailbox(engine),
         outbox=SqliteOutbox(engine, wakeups, clock),
         quotas=SqliteQuotas(engine),
+        admissions=SqliteAdmissions(engine),
         journal=SqliteJournal(engine, wakeups, clock),
         checkpoints=SqliteCheckpoints(engine),
         close=close,

@@ -27,7 +27,7 @@ class SqliteOutbox:
 
     async def owe(self, letter: Letter) -> bool:
         """See `Outbox.owe`."""
-        return await self._engine.write(partial(_owe, letter=letter))
+        return await self._engine.write(partial(owe, letter=letter))
 
     async def take(self, sender: str, *, limit: int, hold: float, wait: float) -> list[Letter]:
         """See `Outbox.take`. Looks before it writes: a sender with nothing to do asks often."""
@@ -88,7 +88,8 @@ class SqliteOutbox:
         ]
 
 
-def _owe(tx: Tx, letter: Letter) -> bool:
+def owe(tx: Tx, letter: Letter) -> bool:
+    """See `Outbox.owe`."""
     facts = json.dumps(letter.facts)
     owed = tx.do(
         "INSERT INTO letters (about, kind, mail, session, facts, owed_at, due_at)"

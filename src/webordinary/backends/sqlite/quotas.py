@@ -19,10 +19,13 @@ class SqliteQuotas:
 
     async def spend(self, buckets: Sequence[Bucket], token: str) -> Bucket | None:
         """See `Quotas.spend`."""
-        return await self._engine.write(lambda tx: _spend(tx, buckets, token))
+        return await self._engine.write(lambda tx: spend(tx, buckets, token))
 
 
-def _spend(tx: Tx, buckets: Sequence[Bucket], token: str) -> Bucket | None:
+def spend(tx: Tx, buckets: Sequence[Bucket], token: str) -> Bucket | None:
+    """See `Quotas.spend`."""
+    if not buckets:
+        return None
     _forget(tx)
     paid = {row[0] for row in tx.all("SELECT bucket FROM taken WHERE token = ?", (token,))}
     unpaid = {bucket.key: bucket for bucket in buckets if bucket.key not in paid}
