@@ -12,6 +12,7 @@ from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailSt
 from webordinary.core.outcome import Done
 from webordinary.core.site import Session
 
+DAY = 24 * 3600.0
 HOLD = 60.0
 SPRING, AUTUMN = SessionId("spring"), SessionId("autumn")
 
@@ -98,6 +99,31 @@ async def test_a_sender_that_died_gives_its_letters_back(world: World) -> None:
     world.clock.advance(HOLD)
     second = await take_one(world, "s2")
     assert (first.attempts, second.attempts) == (1, 2)
+
+
+async def test_a_letter_does_not_wait_for_a_clock_that_was_set_back(world: World) -> None:
+    """It was put off or held until a moment that is now a day away."""
+    outbox = world.backend.outbox
+    await outbox.owe(letter())
+    await outbox.postpone(await take_one(world, "s1"), 60.0, "the line is busy")
+    world.clock.advance(-DAY)
+    await take_one(world, "s2")
+    world.clock.advance(-DAY)
+    again = await take_one(world, "s3")
+    assert again.attempts == 3
+    assert await take(world, "s4") == []  # the hold of today counts
+    await outbox.sent(again, "<1@example.org>")
+    world.clock.advance(-DAY)
+    assert await take(world, "s5") == []
+
+
+async def test_a_letter_that_waits_by_todays_clock_waits(world: World) -> None:
+    await world.backend.outbox.owe(letter())
+    await world.backend.outbox.postpone(await take_one(world, "s1"), 3600.0, "the line is busy")
+    world.clock.advance(-1800.0)
+    assert await take(world, "s2") == []
+    world.clock.advance(5400.0)
+    await take_one(world, "s2")
 
 
 async def test_of_many_senders_at_once_each_letter_goes_to_one(world: World) -> None:

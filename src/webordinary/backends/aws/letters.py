@@ -61,3 +61,8 @@ def due(moment: float, order: str) -> str:
 def due_before(moment: float) -> str:
     """Write a moment so that earlier ones sort first."""
     return f"{moment:017.6f}"
+
+
+def due_of(text: str) -> float:
+    """Read the moment that `due` wrote."""
+    return float(text.split(maxsplit=1)[0])

@@ -14,7 +14,7 @@ from webordinary.backends.aws.letters import (
     CALLBACK,
     LETTER,
     due,
-    due_before,
+    due_of,
     letter_item,
     letter_key,
     letter_of,
@@ -23,7 +23,7 @@ from webordinary.backends.aws.mailbox import mail_key
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX, SENT_INDEX
 from webordinary.backends.aws.values import Item
-from webordinary.backends.letters import LetterState, standing
+from webordinary.backends.letters import LetterState, due_moment, is_due, standing
 from webordinary.backends.polling import Nothing, poll
 from webordinary.backends.wakeups import LETTERS, Wakeups
 from webordinary.core.errors import NotFound
@@ -77,15 +77,19 @@ class AwsOutbox:
         return letters or Nothing(soonest)
 
     async def _due(self, limit: int) -> tuple[list[Item], float]:
-        """Read letters that may be given to somebody, longest due first; without any, how soon one may be."""
+        """Read letters that may be given to somebody, longest due first; without any, how soon one may be.
+
+        Those of a clock that was set back since are found once nothing is due before them.
+        """
         now = self._clock.now()
         where = Where(self._settings.outbox, ("owed", LETTER), DUE_INDEX)
         keys = await self._dynamo.query(where, limit=max(limit, 1))
-        ready = [key for key in keys if key["due"] <= due_before(now) + "~"]
+        ready = [key for key in keys if is_due(due_of(key["due"]), now)]
         if not ready:
-            return [], float(keys[0]["due"].split()[0]) - now if keys else math.inf
+            return [], due_of(keys[0]["due"]) - now if keys else math.inf
         items = await self._read(ready)
-        return [item for item in items if item["state"] == LetterState.OWED and item["dueAt"] <= now], 0.0
+        owed = [item for item in items if item["state"] == LetterState.OWED]
+        return [item for item in owed if is_due(item["dueAt"], now)], 0.0
 
     async def _read(self, keys: Sequence[Item]) -> list[Item]:
         """Read letters from their table, in the order given."""
@@ -95,12 +99,12 @@ class AwsOutbox:
         return [by_key[key["about"], key["kind"]] for key in keys if (key["about"], key["kind"]) in by_key]
 
     async def _hold(self, item: Item, sender: str, hold: float) -> Letter | None:
-        now = self._clock.now()
+        until = due_moment(self._clock.now(), hold)
         try:
             held = await self._dynamo.update(
                 self._settings.outbox,
                 {"about": item["about"], "kind": item["kind"]},
-                put={"heldBy": sender, "dueAt": now + hold, "due": due(now + hold, item["order"])},
+                put={"heldBy": sender, "dueAt": until, "due": due(until, item["order"])},
                 add={"attempts": 1},
                 where={"state": LetterState.OWED.value, "attempts": item["attempts"], "due": item["due"]},
             )
@@ -130,7 +134,7 @@ class AwsOutbox:
     async def postpone(self, letter: Letter, seconds: float, reason: str) -> None:
         """See `Outbox.postpone`."""
         item = await self._known(letter.about, letter.kind)
-        moment = self._clock.now() + seconds
+        moment = due_moment(self._clock.now(), seconds)
         put = {"dueAt": moment, "due": due(moment, item["order"]), "reason": storable(reason)}
         where = {"state": LetterState.OWED.value, "attempts": letter.attempts}
         if await self._changed(item, put, where, remove=("heldBy",)):

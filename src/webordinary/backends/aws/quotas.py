@@ -10,7 +10,7 @@ from webordinary.backends.aws.changing import ATTEMPTS, Lanes
 from webordinary.backends.aws.dynamo import ABSENT, Put, Write, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.values import Item
-from webordinary.backends.quota import TOKEN_KEPT_SECONDS, can_spend, full_from
+from webordinary.backends.quota import TOKEN_KEPT_SECONDS, Level, level, take_one
 from webordinary.core.errors import BackendUnavailable
 from webordinary.ports.quotas import Bucket
 
@@ -48,15 +48,15 @@ class AwsQuotas:
             taken, seen = found.get(_taken(token, key)), found.get(_bucket(key))
             if taken is not None and taken["at"] > now - TOKEN_KEPT_SECONDS:
                 continue
-            full_at = full_from(bucket, seen["fullAt"] if seen else None, now)
-            if not can_spend(bucket, full_at, now):
-                if seen is not None and seen["fullAt"] > full_at:
-                    await self._set_back(key, full_at, seen)
+            found_level = level(bucket, Level(seen["fullAt"], seen.get("at", 0.0)) if seen else None, now)
+            after = take_one(bucket, found_level)
+            if after is None:
+                if seen is not None and seen["fullAt"] > found_level.full_at:
+                    await self._set_back(key, found_level, seen)
                 return bucket
-            full_at += bucket.seconds_each
             writes += [
-                self._put(_bucket(key), "fullAt", full_at, seen, full_at),
-                self._put(_taken(token, key), "at", now, taken, now + TOKEN_KEPT_SECONDS),
+                self._put_level(key, after, seen),
+                self._put(_taken(token, key), {"at": now}, taken, now + TOKEN_KEPT_SECONDS),
             ]
         try:
             if writes:
@@ -65,17 +65,19 @@ class AwsQuotas:
             return refused
         return None
 
-    async def _set_back(self, key: str, full_at: float, seen: Item) -> None:
-        """The clock was set back: from now on the bucket is empty, and no emptier."""
+    async def _set_back(self, key: str, found: Level, seen: Item) -> None:
+        """The clock was set back: from now on the bucket is refilled by the new one."""
         with suppress(ChangedMeanwhile):
-            await self._dynamo.transact(
-                [self._put(_bucket(key), "fullAt", full_at, seen, full_at)], new_token()
-            )
+            await self._dynamo.transact([self._put_level(key, found, seen)], new_token())
 
-    def _put(self, key: str, name: str, value: float, seen: Item | None, until: float) -> Write:
-        """Write a number, if it still is what was seen."""
+    def _put_level(self, key: str, level: Level, seen: Item | None) -> Write:
+        return self._put(_bucket(key), {"fullAt": level.full_at, "at": level.at}, seen, level.full_at)
+
+    def _put(self, key: str, values: Item, seen: Item | None, until: float) -> Write:
+        """Write numbers, if they still are what was seen."""
+        name = next(iter(values))
         where = {name: seen[name]} if seen is not None else {"key": ABSENT}
-        return Put(self._table, {"key": key, name: value, "ttl": int(until) + TTL_SLACK_SECONDS}, where)
+        return Put(self._table, {"key": key, **values, "ttl": int(until) + TTL_SLACK_SECONDS}, where)
 
 
 def _bucket(key: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from webordinary.backends.letters import LetterState, standing
+from webordinary.backends.letters import WAIT_MOST_SECONDS, LetterState, due_moment, is_due, standing
 from webordinary.backends.polling import Nothing, poll
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Row, Tx
@@ -102,22 +102,25 @@ def owe(tx: Tx, letter: Letter) -> bool:
 
 
 def _anything_due(tx: Tx) -> Nothing | None:
-    soonest = tx.one("SELECT due_at FROM letters WHERE state = 'owed' ORDER BY due_at LIMIT 1")
+    soonest, latest = tx.one("SELECT MIN(due_at), MAX(due_at) FROM letters WHERE state = 'owed'") or (
+        None,
+        None,
+    )
     if soonest is None:
         return Nothing()
-    return Nothing(soonest[0] - tx.now) if soonest[0] > tx.now else None
+    return None if is_due(soonest, tx.now) or is_due(latest, tx.now) else Nothing(soonest - tx.now)
 
 
 def _take(tx: Tx, sender: str, limit: int, hold: float) -> list[Letter]:
     rows = tx.all(
-        f"SELECT seq, {_LETTER} FROM letters WHERE state = 'owed' AND due_at <= ?"
+        f"SELECT seq, {_LETTER} FROM letters WHERE state = 'owed' AND (due_at <= ? OR due_at > ?)"
         " ORDER BY due_at, seq LIMIT ?",
-        (tx.now, limit),
+        (tx.now, tx.now + WAIT_MOST_SECONDS, limit),
     )
     for row in rows:
         tx.do(
             "UPDATE letters SET attempts = attempts + 1, due_at = ?, held_by = ? WHERE seq = ?",
-            (tx.now + hold, sender, row[0]),
+            (due_moment(tx.now, hold), sender, row[0]),
         )
     return [_letter_of(row[1:], taken=1) for row in rows]
 
@@ -137,7 +140,7 @@ def _postpone(tx: Tx, letter: Letter, seconds: float, reason: str) -> None:
     postponed = tx.do(
         "UPDATE letters SET due_at = ?, held_by = NULL, reason = ?"
         " WHERE about = ? AND kind = ? AND state = 'owed' AND attempts = ?",
-        (tx.now + seconds, storable(reason), letter.about, letter.kind.value, letter.attempts),
+        (due_moment(tx.now, seconds), storable(reason), letter.about, letter.kind.value, letter.attempts),
     )
     if postponed:
         tx.wake(LETTERS)

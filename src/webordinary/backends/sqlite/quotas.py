@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webordinary.backends.quota import FORGET_AT_ONCE, TOKEN_KEPT_SECONDS, can_spend, full_from
+from webordinary.backends.quota import FORGET_AT_ONCE, TOKEN_KEPT_SECONDS, Level, level, take_one
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.ports.quotas import Bucket
@@ -29,24 +29,26 @@ def spend(tx: Tx, buckets: Sequence[Bucket], token: str) -> Bucket | None:
     _forget(tx)
     paid = {row[0] for row in tx.all("SELECT bucket FROM taken WHERE token = ?", (token,))}
     unpaid = {bucket.key: bucket for bucket in buckets if bucket.key not in paid}
-    full_at: dict[str, float] = {}
+    left: dict[str, Level] = {}
     for key, bucket in unpaid.items():
-        known = tx.one("SELECT full_at FROM buckets WHERE key = ?", (key,))
-        full_at[key] = full_from(bucket, known[0] if known else None, tx.now)
-        if not can_spend(bucket, full_at[key], tx.now):
-            _fill(tx, key, full_at[key])
+        known = tx.one("SELECT full_at, at FROM buckets WHERE key = ?", (key,))
+        found = level(bucket, Level(*known) if known else None, tx.now)
+        after = take_one(bucket, found)
+        if after is None:
+            _write(tx, key, found)
             return bucket
-    for key, bucket in unpaid.items():
-        _fill(tx, key, full_at[key] + bucket.seconds_each)
+        left[key] = after
+    for key, after in left.items():
+        _write(tx, key, after)
         tx.do("INSERT INTO taken (token, bucket, at) VALUES (?, ?, ?)", (token, key, tx.now))
     return None
 
 
-def _fill(tx: Tx, key: str, full_at: float) -> None:
+def _write(tx: Tx, key: str, level: Level) -> None:
     tx.do(
-        "INSERT INTO buckets (key, full_at) VALUES (?, ?)"
-        " ON CONFLICT (key) DO UPDATE SET full_at = excluded.full_at",
-        (key, full_at),
+        "INSERT INTO buckets (key, full_at, at) VALUES (?, ?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET full_at = excluded.full_at, at = excluded.at",
+        (key, level.full_at, level.at),
     )
 
 

@@ -185,6 +185,9 @@ MIGRATIONS: tuple[str, ...] = (
         unsettled    TEXT NOT NULL,                -- JSON; ... and so are these below it
         took_all     INTEGER NOT NULL
     ) WITHOUT ROWID;
+
+    -- By which moment a bucket's level was written: a clock that was set back changes no level.
+    ALTER TABLE buckets ADD COLUMN at REAL NOT NULL DEFAULT 0;
     """,
 )
 
