@@ -1,13 +1,15 @@
 """The outbox: letters are owed with what they tell, given to one sender at a time, and sent once."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from tests.conformance.test_long_polls import soon, waiting
-from tests.conformance.world import AMELIA, BRAVO, LONG, START, World
+from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, START, World
 from webordinary.core.errors import NotFound
+from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState, SessionId
 from webordinary.core.outcome import Done
 from webordinary.core.site import Session
@@ -225,17 +227,19 @@ async def test_what_went_out_in_a_conversation_is_counted(world: World) -> None:
     outbox = world.backend.outbox
     job = replace(world.job(reply=True), session=SPRING)
     await world.broker.submit(job)
+    world.clock.advance(world.limits.acknowledge_seconds)
+    start = world.clock.now()
     await outbox.owe(letter("m1", session=SPRING))
     await outbox.owe(letter("m2", session=AUTUMN))
     await outbox.owe(letter("m3"))
     for number, taken in enumerate(await take(world)):
         world.clock.advance(1)
         await outbox.sent(taken, f"<{number}@us>")
-    assert await outbox.sent_since(SPRING, START) == 2
-    assert await outbox.sent_since(SPRING, START + 2) == 1
-    assert await outbox.sent_since(SPRING, START + 2.25) == 0
-    assert await outbox.sent_since(AUTUMN, START) == 1
-    assert await outbox.sent_since(SessionId("winter"), START) == 0
+    assert await outbox.sent_since(SPRING, start) == 2
+    assert await outbox.sent_since(SPRING, start + 2) == 1
+    assert await outbox.sent_since(SPRING, start + 2.25) == 0
+    assert await outbox.sent_since(AUTUMN, start) == 1
+    assert await outbox.sent_since(SessionId("winter"), start) == 0
 
 
 async def test_only_what_went_out_is_counted(world: World) -> None:
@@ -286,16 +290,20 @@ async def test_a_waiting_sender_is_woken_when_a_letter_is_owed(world: World) -> 
         assert [one.about for one in await soon(poll)] == ["m1"]
 
 
-async def test_a_waiting_sender_is_woken_when_a_job_is_accepted(world: World) -> None:
-    """It answers at once: that is what a site owner must feel."""
+async def test_a_waiting_sender_is_woken_when_a_job_is_accepted(
+    world_with: Callable[[Limits], World],
+) -> None:
+    """It learns from when on the letter is due: no look for letters lasts longer than that."""
+    world = world_with(replace(LIMITS, acknowledge_seconds=0.1))
     async with waiting(take(world, wait=LONG)) as poll:
         job = await world.submit(reply=True)
+        await asyncio.sleep(0.05)
+        world.clock.advance(0.25)
         assert [(one.about, one.kind) for one in await soon(poll)] == [(job, LetterKind.ACCEPTED)]
 
 
 async def test_a_waiting_sender_is_woken_when_a_job_ends(world: World) -> None:
     delivery = await world.start(BRAVO, reply=True)
-    await take_one(world)
     async with waiting(take(world, wait=LONG)) as poll:
         await world.broker.settle(delivery, Done(), more=False)
         assert [one.kind for one in await soon(poll)] == [LetterKind.DONE]

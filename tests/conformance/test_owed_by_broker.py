@@ -14,19 +14,31 @@ from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempte
 
 
 async def test_a_job_that_wants_replies_is_owed_a_word_when_it_is_accepted(world: World) -> None:
-    """The owner of the site is answered at once, though no worker is there yet."""
+    """The owner of the site is answered soon, though no worker is there yet."""
     first = replace(world.job(reply=True), session=SPRING)
     await world.broker.submit(first)
+    world.clock.advance(world.limits.acknowledge_seconds)
     facts = {"ahead": "0", "interrupts": ""}
     assert await take(world) == [
         Letter(first.id, LetterKind.ACCEPTED, None, facts, START, attempts=1, session=SPRING)
     ]
 
 
+async def test_the_word_that_a_job_is_accepted_waits_for_some_seconds(world: World) -> None:
+    """Most results are there by then, and one mail is better than two."""
+    delivery = await world.start(reply=True)
+    assert await take(world) == []
+    await world.broker.settle(delivery, Done(), more=False)
+    assert [one.kind for one in await take(world)] == [LetterKind.DONE]
+    world.clock.advance(world.limits.acknowledge_seconds)
+    assert [one.kind for one in await take(world)] == [LetterKind.ACCEPTED]
+
+
 async def test_the_word_that_a_job_is_accepted_tells_its_place_and_whom_it_interrupts(world: World) -> None:
     running = await world.start()
     await world.submit()
     newer = await world.submit(arrival=Arrival.INTERRUPT, reply=True)
+    world.clock.advance(world.limits.acknowledge_seconds)
     accepted = await take_one(world)
     assert (accepted.about, accepted.session) == (newer, None)
     assert accepted.facts == {"ahead": "2", "interrupts": running.job.id}
@@ -36,6 +48,7 @@ async def test_a_duplicate_is_owed_nothing(world: World) -> None:
     job = world.job(reply=True)
     await world.broker.submit(job)
     await world.broker.submit(replace(job, id=JobId("copy")))
+    world.clock.advance(world.limits.acknowledge_seconds)
     assert [one.about for one in await take(world)] == [job.id]
 
 
@@ -53,8 +66,7 @@ async def test_the_word_about_a_jobs_end_is_stored_with_its_outcome(
     delivery = await world.start(reply=True)
     world.clock.advance(1)
     await world.broker.settle(delivery, outcome, more=False)
-    accepted, end = await take(world)
-    assert accepted.kind is LetterKind.ACCEPTED
+    (end,) = await take(world)
     assert (end.about, end.kind, end.owed_at) == (delivery.job.id, kind, START + 1)
     assert end.facts == {"note": note}
     assert (await world.view(delivery.job.id)).replies_owed == 1

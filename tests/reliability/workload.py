@@ -163,7 +163,7 @@ class Life:
         text = "x" * self._rng.choice((20, 20, 300, 6000))  # some need pages of their own
         arrival = self._rng.choice((Arrival.QUEUE, Arrival.QUEUE, Arrival.QUEUE, *Arrival))
         job = Job(JobId(name), self._rng.choice(LANES), text, name, arrival, wants_reply=True)
-        assert isinstance(submitting.submit(tx, job), Submitted)
+        assert isinstance(submitting.submit(tx, LIMITS, job), Submitted)
 
     def _claim(self, tx: Tx) -> None:
         claimed = claiming.claim(

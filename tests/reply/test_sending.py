@@ -15,6 +15,7 @@ from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BackendUnavailable, BadLimits
 from webordinary.core.job import Arrival
+from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, MailState, SessionId
 from webordinary.core.outcome import Done, Failed, Preempted
 from webordinary.reply.compose import compose, message_id_of
@@ -31,6 +32,7 @@ def relay(inbox: Inbox) -> SmtpRelay:
 async def test_a_job_is_answered_when_it_is_accepted_and_when_it_is_done(post: Post) -> None:
     mail = await post.mail_comes()
     job = await post.job_for(mail)
+    post.clock.advance(Limits().acknowledge_seconds)
     async with post.sending():
         await post.until("sent")
         await post.job_ends(Done("Changed the title."))
@@ -50,6 +52,7 @@ async def test_an_interrupted_job_is_told_by_what(post: Post) -> None:
     assert delivery is not None
     newer = await post.job_for(await post.mail_comes(), Arrival.INTERRUPT_ALWAYS)
     await broker.settle(delivery, Preempted(newer, "Half of the title."), more=False)
+    post.clock.advance(Limits().acknowledge_seconds)
     async with post.sending():
         await post.until("sent", 2)
     preempted, accepted = post.delivered()
@@ -62,6 +65,7 @@ async def test_a_replaced_job_is_told_by_what(post: Post) -> None:
     """It never started: the newer one took its place while it waited."""
     await post.job_for(await post.mail_comes())
     await post.job_for(await post.mail_comes(), Arrival.REPLACE_PENDING)
+    post.clock.advance(Limits().acknowledge_seconds)
     async with post.sending():
         await post.until("sent", 2)
     preempted = post.delivered()[0]
@@ -296,6 +300,7 @@ async def test_a_job_that_has_ended_is_not_said_to_be_accepted(post: Post) -> No
     """Two mails in the same second, the first of them out of date, help nobody."""
     await post.job_for(await post.mail_comes())
     await post.job_ends(Failed("There is no such page."))
+    post.clock.advance(Limits().acknowledge_seconds)
     async with post.sending():
         await post.until("sent")
         await post.until("abandoned: the request has ended already")
@@ -329,6 +334,7 @@ async def test_beyond_the_cap_courtesies_are_dropped_and_answers_wait(post: Post
     async with post.sending(post.office(limits=limits)):
         await post.until("sent")
         await post.job_for(await post.mail_comes(session=session))
+        post.clock.advance(Limits().acknowledge_seconds)
         await post.until("abandoned: this conversation has had 1 letters")
         await post.job_ends(Done("Changed it."))
         await post.until("owed, after a failure: this conversation has had 1 letters")

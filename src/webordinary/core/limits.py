@@ -34,6 +34,8 @@ class Limits:
     turn_seconds: float = 60.0  # a lane may be served this long ...
     patience_seconds: float = 30.0  # ... before it gives way to lanes that waited longer than this
 
+    acknowledge_seconds: float = 8.0  # "your request is in" waits so long; the result may be there first
+
     breaker_failures: int = 10  # failed attempts in a row that park a lane ...
     breaker_seconds: float = 10 * 60.0  # ... for this long
 

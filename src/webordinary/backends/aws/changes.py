@@ -40,9 +40,8 @@ def changes_of(model: Model, lanes: list[Lane], settings: AwsSettings, clock: Cl
         if key not in model.letters_known and _lane_of(model, row.letter.about) in lanes:
             made.letters[len(made.writes)] = key
             new = letter_key(key[0], key[1].value)
-            made.writes.append(
-                Put(settings.outbox, letter_item(row.letter, clock.unique()), dict.fromkeys(new, ABSENT))
-            )
+            item = letter_item(row.letter, clock.unique(), row.due_at)
+            made.writes.append(Put(settings.outbox, item, dict.fromkeys(new, ABSENT)))
     return made
 
 

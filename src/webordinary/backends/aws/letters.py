@@ -20,8 +20,8 @@ def letter_key(about: str, kind: str) -> dict[str, str]:
     return {"about": about if fits else f"sha256 {hashlib.sha256(raw).hexdigest()}", "kind": kind}
 
 
-def letter_item(letter: Letter, order: str) -> Item:
-    """Write a letter that is owed from now on."""
+def letter_item(letter: Letter, order: str, due_at: float) -> Item:
+    """Write a letter that is owed from now on and may be sent from then on."""
     key = letter_key(letter.about, letter.kind.value)
     return {
         **key,
@@ -34,8 +34,8 @@ def letter_item(letter: Letter, order: str) -> Item:
         "state": LetterState.OWED.value,
         "owedAt": letter.owed_at,
         "owed": LETTER,
-        "due": due(letter.owed_at, order),
-        "dueAt": letter.owed_at,
+        "due": due(due_at, order),
+        "dueAt": due_at,
         "attempts": 0,
     }
 

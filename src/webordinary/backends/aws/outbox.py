@@ -48,10 +48,9 @@ class AwsOutbox:
         """See `Outbox.owe`."""
         stored = replace(letter, owed_at=self._clock.now(), attempts=0)
         key = letter_key(letter.about, letter.kind.value)
+        item = letter_item(stored, self._clock.unique(), stored.owed_at)
         try:
-            await self._dynamo.put(
-                self._settings.outbox, letter_item(stored, self._clock.unique()), dict.fromkeys(key, ABSENT)
-            )
+            await self._dynamo.put(self._settings.outbox, item, dict.fromkeys(key, ABSENT))
         except ChangedMeanwhile:
             return False
         self._wakeups.send([LETTERS])

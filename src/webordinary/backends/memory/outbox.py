@@ -38,19 +38,20 @@ class Letters:
         self.rows: dict[tuple[str, LetterKind], LetterRow] = {}
         self._clock, self._wakeups = clock, wakeups
 
-    def owe(self, letter: Letter) -> bool:
-        """Owe a letter, once."""
+    def owe(self, letter: Letter, delay: float = 0.0) -> bool:
+        """Owe a letter, once; it is due after so many seconds."""
         if (letter.about, letter.kind) in self.rows:
             return False
         now = self._clock.now()
         stored = replace(letter, facts=dict(letter.facts), owed_at=now, attempts=0)
-        self.rows[letter.about, letter.kind] = LetterRow(stored, now)
+        self.rows[letter.about, letter.kind] = LetterRow(stored, now + delay)
         self._wakeups.send([LETTERS])
         return True
 
-    def owe_accepted(self, row: JobRow, ahead: int, interrupts: JobId | None) -> None:
-        """Owe the word that a job is in its lane."""
-        self._owe_about(row, LetterKind.ACCEPTED, {"ahead": str(ahead), "interrupts": interrupts or ""})
+    def owe_accepted(self, row: JobRow, ahead: int, interrupts: JobId | None, delay: float) -> None:
+        """Owe the word that a job is in its lane; not at once, for its end may be told first."""
+        facts = {"ahead": str(ahead), "interrupts": interrupts or ""}
+        self._owe_about(row, LetterKind.ACCEPTED, facts, delay)
 
     def owe_end(self, row: JobRow) -> None:
         """Owe the word about a job's end."""
@@ -60,10 +61,10 @@ class Letters:
             row.replies_owed.add(kind.value)
         self._owe_about(row, kind, {**row.facts, "note": row.note})
 
-    def _owe_about(self, row: JobRow, kind: LetterKind, facts: dict[str, str]) -> None:
+    def _owe_about(self, row: JobRow, kind: LetterKind, facts: dict[str, str], delay: float = 0.0) -> None:
         if row.job.wants_reply:
             session = SessionId(row.job.session) if row.job.session else None
-            self.owe(Letter(row.job.id, kind, facts=facts, session=session))
+            self.owe(Letter(row.job.id, kind, facts=facts, session=session), delay)
 
 
 class MemoryOutbox:

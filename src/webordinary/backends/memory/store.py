@@ -45,7 +45,7 @@ class MemoryStore:
         stored = self.jobs[job.id] = JobRow(job, self._clock.now())
         self._by_message[job.lane, job.message_id] = job.id
         row.open.append(stored)
-        self.letters.owe_accepted(stored, ahead, interrupts)
+        self.letters.owe_accepted(stored, ahead, interrupts, self.limits.acknowledge_seconds)
         self._announce(row)
         return Submitted(job.id, ahead, interrupts)
 

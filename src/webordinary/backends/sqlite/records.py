@@ -28,13 +28,13 @@ def event(tx: Tx, lane: Lane, what: Happening, *, job: JobId | None = None, note
     )
 
 
-def owe_accepted(tx: Tx, job: Job, submitted: Submitted) -> None:
-    """Owe the sender the word that the job is in its lane."""
+def owe_accepted(tx: Tx, job: Job, submitted: Submitted, delay: float) -> None:
+    """Owe the sender the word that the job is in its lane; not at once, for its end may be told first."""
     facts = {"ahead": str(submitted.ahead), "interrupts": submitted.interrupts or ""}
     tx.do(
         "INSERT INTO letters (about, kind, session, facts, owed_at, due_at) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
-        (job.id, LetterKind.ACCEPTED.value, job.session or None, json.dumps(facts), tx.now, tx.now),
+        (job.id, LetterKind.ACCEPTED.value, job.session or None, json.dumps(facts), tx.now, tx.now + delay),
     )
     tx.wake(LETTERS)
 

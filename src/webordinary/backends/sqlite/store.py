@@ -24,7 +24,7 @@ class SqliteStore:
 
     async def submit(self, job: Job) -> Submitted | Duplicate:
         """See `Broker.submit`."""
-        return await self._engine.write(partial(submitting.submit, job=job))
+        return await self._engine.write(partial(submitting.submit, limits=self._limits, job=job))
 
     async def owner(self, lane: Lane) -> Ownership | None:
         """See `Gatekeeper.owner`. Runs on the connection that cannot write."""

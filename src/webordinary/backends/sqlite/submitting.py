@@ -17,6 +17,7 @@ from webordinary.core.job import (
     Submitted,
 )
 from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.views import Happening
 
@@ -32,7 +33,7 @@ DUE_FROM = f"""
 """
 
 
-def submit(tx: Tx, job: Job) -> Submitted | Duplicate:
+def submit(tx: Tx, limits: Limits, job: Job) -> Submitted | Duplicate:
     """See `Broker.submit`."""
     lane = job.lane.key
     known = tx.one("SELECT id FROM jobs WHERE lane = ? AND message_id = ?", (lane, job.message_id))
@@ -54,7 +55,7 @@ def submit(tx: Tx, job: Job) -> Submitted | Duplicate:
     )
     submitted = Submitted(job.id, ahead[0] if ahead else 0, interrupts)
     if job.wants_reply:
-        owe_accepted(tx, job, submitted)
+        owe_accepted(tx, job, submitted, limits.acknowledge_seconds)
     announce(tx, job.lane)
     return submitted
 
