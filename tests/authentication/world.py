@@ -14,7 +14,7 @@ from tests.authentication.keys import HAS_ED25519, Key, ed25519_key, rsa_key
 from webordinary.adapters.mail_checks.checks import OriginChecks
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
 from webordinary.adapters.system_clock import SystemClock
-from webordinary.core.mail import Authentication, Envelope, ParsedMail
+from webordinary.core.mail import Authentication, Envelope, ParsedMail, Stretch, StretchKind
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.ports.mail_checks import Checks
 
@@ -186,8 +186,7 @@ def parsed(address: str) -> ParsedMail:
         from_address=address,
         from_domain=address.rpartition("@")[2],
         subject="The homepage",
-        instruction="Please change the title to Spring Sale.",
-        quoted="",
+        stretches=(Stretch(StretchKind.OWN, "Please change the title to Spring Sale."),),
         in_reply_to=(),
         references=(),
         session_header="",

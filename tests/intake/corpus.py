@@ -17,8 +17,7 @@ class Expected:
     why: str
     from_: str = ""
     subject: str = ""
-    instruction: str = ""
-    quoted: str = ""
+    stretches: list[dict[str, str]] = field(default_factory=list)  # each one is a kind and its text
     files: list[str] = field(default_factory=list)  # "our name, kind, its own name"
     skipped: list[str] = field(default_factory=list)  # "its own name: reason"
     ready: list[str] = field(default_factory=list)  # "our name, kind, size", or as skipped

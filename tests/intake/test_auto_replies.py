@@ -166,6 +166,6 @@ def test_an_automatic_mail_is_read_all_the_same() -> None:
     """The operator may want to see what it says."""
     mail = read(b"From: scott@example.org\r\nPrecedence: bulk\r\n\r\nhello\r\n")
     assert isinstance(mail, ParsedMail)
-    assert mail.instruction == "hello"
+    assert mail.own_words == "hello"
     assert mail.automatic
     assert mail.automatic.reason == "it says that it is bulk mail (bulk)"

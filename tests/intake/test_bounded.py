@@ -213,7 +213,7 @@ async def test_the_reader_gives_values_whatever_happens() -> None:
     async with Bounded() as bounded:
         mail = await BoundedReader(bounded).read(MAIL)
         assert isinstance(mail, ParsedMail)
-        assert mail.instruction == "hello"
+        assert mail.own_words == "hello"
 
 
 async def test_a_mail_that_is_out_of_bounds_is_unreadable_and_can_be_answered() -> None:

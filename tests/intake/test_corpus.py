@@ -47,8 +47,7 @@ def test_a_mail_is_understood_as_its_sender_meant_it(name: str) -> None:
         assert (mail.reason, mail.reply_to) == (wanted.unreadable, wanted.reply_to)
         return
     assert wanted.unreadable == ""
-    assert mail.instruction == wanted.instruction
-    assert mail.quoted == wanted.quoted
+    assert [{one.kind.value: one.text} for one in mail.stretches] == wanted.stretches
     assert (mail.from_address, mail.subject) == (wanted.from_, wanted.subject)
     assert shown(mail) == (wanted.files, wanted.skipped)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.intake.hostile import HOSTILE, many_parts, nested_containers, text
 from webordinary.adapters.bounded import TOO_MUCH, Bounded, BoundedReader
-from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.core.mail import ParsedMail, StretchKind, UnreadableMail
 from webordinary.intake.limits import FIELD_CHARACTERS, MIME_DEPTH, MIME_PARTS
 from webordinary.intake.parts import check_size
 from webordinary.intake.problems import CannotRead
@@ -71,7 +71,7 @@ def test_text_with_many_dashed_lines_is_no_mail_of_many_parts() -> None:
     """A dump of a database has thousands of lines that begin like a boundary."""
     mail = read(text(b"-- a comment\r\n" * 3_000))
     assert isinstance(mail, ParsedMail)
-    assert mail.instruction.count("a comment") == 3_000
+    assert mail.own_words.count("a comment") == 3_000
 
 
 def test_a_long_header_of_a_part_is_cut_before_it_is_read() -> None:
@@ -79,7 +79,7 @@ def test_a_long_header_of_a_part_is_cut_before_it_is_read() -> None:
     filler = b"; x=" + b"y" * FIELD_CHARACTERS
     mail = read(text(b"hello", b"text/plain" + filler + b"; charset=nonsense"))
     assert isinstance(mail, ParsedMail)
-    assert mail.instruction == "hello"
+    assert mail.own_words == "hello"
 
 
 def test_text_that_is_too_long_is_refused_and_not_cut() -> None:
@@ -90,11 +90,11 @@ def test_text_that_is_too_long_is_refused_and_not_cut() -> None:
     assert mail.reply_to == "scott@example.com"
 
 
-def test_forwarded_text_that_is_too_long_is_cut_and_says_so() -> None:
-    """It is material, not an order: the beginning is better than nothing."""
+def test_forwarded_text_may_be_longer_than_an_instruction() -> None:
+    """It is material, not an order: none of it is lost."""
     body = b"Use this.\n\n---------- Forwarded message ---------\n" + b"material, " * 20_000
     mail = read(text(body))
     assert isinstance(mail, ParsedMail)
-    assert mail.instruction == "Use this."
-    assert mail.quoted.endswith("> [the rest was cut]")
-    assert len(mail.quoted) < 101_000
+    assert mail.own_words == "Use this."
+    assert mail.stretches[1].kind is StretchKind.FORWARDED
+    assert mail.stretches[1].text.count("material") == 20_000

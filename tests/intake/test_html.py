@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from webordinary.intake.html import html_to_text
+from webordinary.core.mail import StretchKind
+from webordinary.intake.html import html_to_stretches
 
 HIDDEN_STYLES = [
     "display:none",
@@ -79,6 +80,10 @@ VISIBLE_STYLES = [
     "transform:rotate(-900deg)",
     "content:'display:none'",
 ]
+
+
+def html_to_text(html: str) -> str:
+    return "\n".join(stretch.text for stretch in html_to_stretches(html)).strip("\n")
 
 
 @pytest.mark.parametrize("style", HIDDEN_STYLES)
@@ -170,7 +175,24 @@ def test_what_ends_a_hidden_piece_ends_it(html: str) -> None:
         ("<div>a</div><div><br></div><div>b</div>", "a\n\nb"),
         ("<p>a</p><p>b</p>", "a\n\nb"),
         ("<ul><li>a</li><li>b</li></ul>c", "- a\n- b\n\nc"),
-        ("<table><tr><td>a</td><td></td><td>b</td></tr></table>", "a | b"),
+        ("<ol><li>a<li>b</ol>", "1. a\n2. b"),
+        ("<ol start=5><li>a<li value=9>b<li>c</ol>", "5. a\n9. b\n10. c"),
+        ("<ol start=3 reversed><li>a<li>b</ol>", "3. a\n2. b"),
+        ("<ol start='x'><li>a</ol><ol><li>b</ol>", "1. a\n\n1. b"),
+        ("<ol><li>a<ul><li>b</ul><li>c</ol>", "1. a\n\n  - b\n\n2. c"),
+        ("<ol><li><p>a</p></li><li></li><li>c</li></ol>", "1. a\n\n3. c"),
+        ("was <s>10</s> <del>11</del> 12", "was ~~10~~ ~~11~~ 12"),
+        ("<p style='text-decoration: line-through'>old <b>price</b></p>new", "~~old~~ ~~price~~\n\nnew"),
+        ("<style>.x{text-decoration-line:line-through}</style><i class=x>gone</i>", "~~gone~~"),
+        ("<table><tr><td>a</td><td></td><td>b</td></tr></table>", "a | | b"),
+        ("<table><tr><td><p>a</p></td><td><p>b</p></td></tr><tr><td>c<td>d</table>", "a | b\nc | d"),
+        (
+            "<table><tr><th></th><th>Mon</th></tr><tr><td>am</td><td>9-12</td></tr></table>",
+            " | Mon\nam | 9-12",
+        ),
+        ("<table border=1><tr><td></td><td></td><td>x</td></tr></table>", " | | x"),
+        ("<table><tr><td><p>a</p><p>b</p></td><td>c</td></tr></table>", "a\n\nb\n\nc"),
+        ("<table><tr><td><table><tr><td>a<td>b</table><td>c</table>", "a | b\n\nc"),
         ("<pre>a\n  b</pre>", "a\n  b"),
         ("&lt;a&gt; &amp; &uuml; &#252; &nosuch;", "<a> & ü ü &nosuch;"),
         ("<a href='https://x.example.org/y'>here</a>", "here <https://x.example.org/y>"),
@@ -188,3 +210,13 @@ def test_what_ends_a_hidden_piece_ends_it(html: str) -> None:
 )
 def test_the_text_looks_as_it_does_in_a_mail_program(html: str, seen: str) -> None:
     assert html_to_text(html) == seen
+
+
+def test_what_programs_name_as_theirs_is_marked_and_kept() -> None:
+    """A signature is read with the rest: people write below it, and some even in it."""
+    html = "<p>Hi</p><div class=gmail_signature>Scott<br>Bakery</div><p>PS: no cake</p>"
+    assert [(one.kind, one.text.strip()) for one in html_to_stretches(html)] == [
+        (StretchKind.OWN, "Hi"),
+        (StretchKind.SIGNATURE, "Scott\nBakery"),
+        (StretchKind.OWN, "PS: no cake"),
+    ]

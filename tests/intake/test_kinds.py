@@ -145,7 +145,7 @@ def test_what_belongs_to_a_letter_is_no_part_of_its_words() -> None:
         b"multipart/related; boundary=b\r\n\r\n--b\r\n\r\nhello\r\n--b\r\n"
         b"Content-Type: text/html\r\n\r\n<html>frame</html>\r\n--b--\r\n"
     )
-    assert mail.instruction == "hello"
+    assert mail.own_words == "hello"
     assert [file.claimed_name for file in mail.skipped] == ["a file without a name"]
 
 
@@ -155,7 +155,7 @@ def test_a_torn_container_inside_a_mail_is_named() -> None:
         b"multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nhello\r\n--b\r\n"
         b"Content-Type: multipart/mixed\r\n\r\nwhere are they?\r\n--b--\r\n"
     )
-    assert mail.instruction == "hello"
+    assert mail.own_words == "hello"
     assert [file.reason for file in mail.skipped] == ["this part of the mail is damaged"]
 
 
@@ -194,4 +194,4 @@ async def test_pictures_are_made_anew_and_the_rest_is_left_alone() -> None:
     assert [(file.claimed_name, file.reason) for file in ready.skipped] == [
         ("a file without a name", "it is ugly")
     ]
-    assert ready.instruction == mail.instruction
+    assert ready.own_words == mail.own_words

@@ -42,11 +42,11 @@ def check_parsed(mail: ParsedMail) -> None:
     for line in (mail.subject, mail.session_header, mail.automatic.reason if mail.automatic else ""):
         assert not LINE_ENDS_AND_CONTROLS.search(line)
     assert len(mail.subject) <= limits.SUBJECT_CHARACTERS
-    for text in (mail.instruction, mail.quoted):
-        assert is_storable(text)
-        assert not CONTROLS.search(text)
-    assert len(mail.instruction) <= limits.INSTRUCTION_CHARACTERS
-    assert all(line.startswith(">") for line in mail.quoted.split("\n") if mail.quoted)
+    for stretch in mail.stretches:
+        assert stretch.text.strip()
+        assert is_storable(stretch.text)
+        assert not CONTROLS.search(stretch.text)
+    assert len(mail.own_words) <= limits.INSTRUCTION_CHARACTERS
     for mail_id in (mail.message_id, *mail.in_reply_to, *mail.references):
         assert mail_id == "" or ID.fullmatch(mail_id)
     check_files(mail)

@@ -156,4 +156,4 @@ def test_line_ends_without_carriage_returns_are_line_ends() -> None:
     """Files on disk have them, and IMAP servers made of such files."""
     mail = read(b"From: scott@example.com\nSubject: x\n\nhello\n")
     assert isinstance(mail, ParsedMail)
-    assert (mail.from_address, mail.subject, mail.instruction) == ("scott@example.com", "x", "hello")
+    assert (mail.from_address, mail.subject, mail.own_words) == ("scott@example.com", "x", "hello")

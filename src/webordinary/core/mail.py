@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType
@@ -69,6 +70,30 @@ class Automatic:
     reason: str
 
 
+class StretchKind(StrEnum):
+    """What a stretch of a mail's text looks like. A mark for whoever reads it, never a reason to drop it."""
+
+    OWN = "own"  # the sender's own words
+    QUOTED = "quoted"  # an earlier mail, or what is marked like one
+    ATTRIBUTION = "attribution"  # "On Sunday somebody wrote:", written by a mail program
+    FORWARDED = "forwarded"
+    SIGNATURE = "signature"
+    LEGAL = "legal"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Lines of a mail that belong together."""
+
+    kind: StretchKind
+    text: str
+
+
+def own_words(stretches: Iterable[Stretch]) -> str:
+    """What the sender wrote, without what is marked as anything else."""
+    return "\n\n".join(stretch.text for stretch in stretches if stretch.kind is StretchKind.OWN)
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedMail:
     """A mail that was understood. The From address is what it claims, not yet who sent it."""
@@ -78,14 +103,18 @@ class ParsedMail:
     from_address: str  # the one address, lower case
     from_domain: str
     subject: str
-    instruction: str  # the new text: no quoted history, no signature, no hidden text
-    quoted: str  # forwarded material, marked as such for the agent: data, never an instruction
+    stretches: tuple[Stretch, ...]  # every visible line, in order
     in_reply_to: tuple[str, ...]
     references: tuple[str, ...]
     session_header: str  # our own header, if the client kept it
     files: tuple[FoundFile, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
     automatic: Automatic | None = None  # None: a person wrote it to us
+
+    @property
+    def own_words(self) -> str:
+        """What the sender wrote, without what is marked as anything else."""
+        return own_words(self.stretches)
 
 
 @dataclass(frozen=True, slots=True)

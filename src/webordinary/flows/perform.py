@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.core.job import Intent, JobState
-from webordinary.core.mail import MailId, MailRecord, ParsedMail
+from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch
 from webordinary.core.outcome import Done, Facts, Failed, Outcome, Preempted, Retry
 from webordinary.core.site import Project
 from webordinary.core.work import Broke, Declined, Errand, MailedFile, Room, Stopped, Worked
@@ -24,7 +24,15 @@ from webordinary.ports.handler import Stop
 from webordinary.ports.workspaces import CannotTurn, Signed, Unresolved, Workspace
 from webordinary.publish.secrets_in_files import secret_by_name, secret_inside
 from webordinary.work.agent_run import run_agent
-from webordinary.work.prompt import Material, Unfinished, compose, gist, patch_name
+from webordinary.work.prompt import (
+    STRETCH_CHARACTERS,
+    Material,
+    Unfinished,
+    compose,
+    gist,
+    patch_name,
+    stretch_name,
+)
 from webordinary.work.remembering import Memory, asked, carried_on, not_in_the_site, unfinished_in
 
 NOT_KEPT = "Nothing of it was kept, so that the secret does not get into the history of the site."
@@ -149,7 +157,8 @@ class Performance:
         tools, job, workspace = self._tools, task.delivery.job, task.workspace
         files = await self._placed_files(task.mail, workspace.room)
         material = Material(
-            quoted=await self._quoted(task.mail),
+            subject=task.mail.subject if task.mail else "",
+            stretches=await self._placed_stretches(task.mail, workspace.room),
             files=files,
             unfinished=await self._placed_patches(task),
             since=task.memory.since,
@@ -175,11 +184,18 @@ class Performance:
             placed.append(MailedFile(file.name, file.kind, file.claimed_name))
         return tuple(placed)
 
-    async def _quoted(self, mail: MailRecord | None) -> str:
+    async def _placed_stretches(self, mail: MailRecord | None, room: Room) -> tuple[Stretch, ...]:
+        """Read the mail's text; what is too long for the prompt is laid beside the mail's files."""
         if mail is None:
-            return ""
+            return ()
         parsed = await self._tools.reader.read(await self._tools.blobs.get(mail.blob))
-        return parsed.quoted if isinstance(parsed, ParsedMail) else ""
+        if not isinstance(parsed, ParsedMail):
+            return ()
+        for number, stretch in enumerate(parsed.stretches):
+            if len(stretch.text) > STRETCH_CHARACTERS:
+                place = room.mail / stretch_name(number)
+                await asyncio.to_thread(place.write_text, stretch.text, "utf-8")
+        return parsed.stretches
 
     async def _placed_patches(self, task: Task) -> tuple[Unfinished, ...]:
         """Lay what the jobs before left unfinished beside the mail's files, as patches."""

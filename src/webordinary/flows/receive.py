@@ -162,7 +162,7 @@ class Reception:
         if original is None or original.from_address != mail.from_address:
             reason = "it confirms a mail that is not its sender's"
             return await self._keep(record, MailState.QUARANTINED, reason)
-        if not says_yes(mail.instruction):
+        if not says_yes(mail.own_words):
             return await self._keep(record, MailState.ANSWERED, "did not confirm an earlier mail")
         if original.state is MailState.QUARANTINED:
             await self._take_up(original, original.from_address, None)
@@ -202,7 +202,7 @@ class Reception:
             case Several(lanes):
                 return await self._ask(record, lanes)
             case AnswerTo(question, lanes):
-                lane = chosen_lane(mail.instruction, lanes)
+                lane = chosen_lane(mail.own_words, lanes)
                 if lane is None:
                     return await self._ask(record, lanes)
                 await self._take_up(question, sender, lane)
@@ -228,7 +228,7 @@ class Reception:
         files = await self._keep_files(mail)
         record = replace(record, lane=lane, session=session.id, files=files, skipped=mail.skipped)
         admission = Admission(record, paid_from, None if found.session else session)
-        wish = read_wish(mail.instruction)
+        wish = read_wish(mail.own_words)
         if wish in JOB_INTENTS:
             return await self._submit(mail, admission, lane, session, JOB_INTENTS[wish])
         return await self._answer_at_once(admission, lane, wish)
@@ -250,7 +250,7 @@ class Reception:
     async def _submit(
         self, mail: ParsedMail, admission: Admission, lane: Lane, session: Session, intent: Intent
     ) -> MailRecord:
-        record, instruction = admission.record, mail.instruction.strip() or mail.subject.strip()
+        record, instruction = admission.record, mail.own_words.strip() or mail.subject.strip()
         if not instruction and not record.files:
             return await self._refuse_to_read(admission, "it was empty")
         project = await self.backend.directory.project(lane.project)
@@ -352,8 +352,7 @@ def _bare(mail: UnreadableMail) -> ParsedMail:
         from_address=mail.reply_to,
         from_domain=mail.reply_to.rpartition("@")[2],
         subject="",
-        instruction="",
-        quoted="",
+        stretches=(),
         in_reply_to=(),
         references=(),
         session_header="",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from webordinary.core.mail import Stretch, StretchKind
 from webordinary.intake.charset import decoded
 from webordinary.intake.clean import cleaned
 from webordinary.intake.flowed import unflowed
-from webordinary.intake.html import html_to_text
+from webordinary.intake.html import html_to_stretches
 from webordinary.intake.limits import HTML_CHARACTERS, TEXT_CHARACTERS
 from webordinary.intake.parts import Part
 from webordinary.intake.problems import CannotRead
@@ -35,6 +36,7 @@ _MACHINERY = frozenset(
         "text/enriched",
     }
 )
+_BETWEEN = Stretch(StretchKind.OWN, "")
 _LETTER = frozenset({"text/plain", "text/html", "text/markdown"})
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 _STUB_CHARACTERS = 600
@@ -52,8 +54,7 @@ _STUB = re.compile(
 class Contents:
     """What was found in a mail."""
 
-    texts: list[str] = field(default_factory=list)
-    forwarded: list[str] = field(default_factory=list)  # whole mails, as text
+    texts: list[Stretch] = field(default_factory=list)  # own, unless it is known to be something else
     files: list[Part] = field(default_factory=list)
 
 
@@ -70,7 +71,7 @@ class _Sorter:
     """Goes through the tree of parts; reads each text once, and only so much of it."""
 
     def __init__(self) -> None:
-        self._texts: dict[int, str] = {}  # by the identity of their parts, which live as long as this
+        self._stretches: dict[int, list[Stretch]] = {}  # by the identity of parts, which live as long as this
         self._text_left, self._html_left = TEXT_CHARACTERS, HTML_CHARACTERS
 
     def visit(self, part: Part, found: Contents, *, wants_text: bool) -> None:
@@ -86,7 +87,7 @@ class _Sorter:
         elif not is_body(part):
             found.files.append(part)
         elif wants_text and self._text(part).strip():
-            found.texts.append(self._text(part))
+            found.texts += [*self._stretches[id(part)], _BETWEEN]
 
     def _container(self, part: Part, found: Contents, *, wants_text: bool) -> None:
         if part.kind == "multipart/alternative":
@@ -109,9 +110,9 @@ class _Sorter:
             self.visit(child, inside, wants_text=wants_text)
         found.files += inside.files
         heading = "\n".join(f"{name}: {text}" for name, text in part.parts[0].heading)
-        whole = "\n\n".join(text for text in (heading, *inside.texts, *inside.forwarded) if text.strip())
+        whole = "\n\n".join(text for text in (heading, *(one.text for one in inside.texts)) if text.strip())
         if whole:
-            found.forwarded.append(whole)
+            found.texts += [Stretch(StretchKind.FORWARDED, whole), _BETWEEN]
 
     def _chosen(self, alternatives: tuple[Part, ...]) -> Part | None:
         """Plain text, unless it says nothing; then the last one that says something."""
@@ -132,23 +133,27 @@ class _Sorter:
 
     def _text(self, part: Part) -> str:
         """The visible text of a part."""
-        if id(part) not in self._texts:
-            self._texts[id(part)] = self._html(part) if part.kind == "text/html" else self._plain(part)
-        return self._texts[id(part)]
+        if id(part) not in self._stretches:
+            read = self._html if part.kind == "text/html" else self._plain
+            self._stretches[id(part)] = read(part)
+        return "\n".join(stretch.text for stretch in self._stretches[id(part)])
 
-    def _html(self, part: Part) -> str:
+    def _html(self, part: Part) -> list[Stretch]:
         text = decoded(part.content, part.charset)
         self._html_left -= len(text)
         if self._html_left < 0:
             raise CannotRead(TEXT_TOO_LONG)
-        return cleaned(html_to_text(text))
+        return [Stretch(stretch.kind, cleaned(stretch.text)) for stretch in html_to_stretches(text)]
 
-    def _plain(self, part: Part) -> str:
+    def _plain(self, part: Part) -> list[Stretch]:
         text = decoded(part.content, part.charset)
         self._text_left -= len(text)
         if self._text_left < 0:
             raise CannotRead(TEXT_TOO_LONG)
-        return unflowed(cleaned(text), joins_words=part.joins_words) if part.is_flowed else cleaned(text)
+        text = cleaned(text)
+        if part.is_flowed:
+            text = unflowed(text, joins_words=part.joins_words)
+        return [Stretch(StretchKind.OWN, text)]
 
 
 def is_body(part: Part) -> bool:

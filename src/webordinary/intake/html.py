@@ -1,10 +1,17 @@
-"""HTML to the text that a person sees, line by line, with quotes marked by `>` as plain mail marks them."""
+"""HTML to the text that a person sees, line by line, with quotes marked by `>` as plain mail marks them.
+
+What only HTML says is put into the text: numbers of lists, `~~` around what is struck out, `|` between cells,
+where links lead.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from itertools import groupby
 
-from webordinary.intake.html_style import Look, StyleSheet
+from webordinary.core.mail import Stretch, StretchKind
+from webordinary.intake.html_style import Look, Style, StyleSheet
 from webordinary.intake.html_tokens import TOO_INTRICATE, Close, Open, Text, tokens
 from webordinary.intake.limits import HTML_DEPTH
 from webordinary.intake.problems import CannotRead
@@ -33,12 +40,26 @@ _ENDS = {
     "dt": (_tags("dt dd"), _tags("dl table")),
     "dd": (_tags("dt dd"), _tags("dl table")),
 }
-_SIGNATURES = ("gmail_signature", "moz-signature", "ms-outlook-mobile-signature")
-LINK_CHARACTERS = 300
+# Names that mail programs give to what they add, in whatever language they write it.
+_NAMED = (
+    (re.compile(r"gmail_attr|moz-cite-prefix"), StretchKind.ATTRIBUTION),
+    (
+        re.compile(
+            r"gmail_signature|moz-signature|ms-outlook-mobile-signature|protonmail_signature_block"
+            r"|yahoo[_-]signature|zmail_signature|zm-_id_-sgn|applemailsignature|(?:^| )signature$"
+        ),
+        StretchKind.SIGNATURE,
+    ),
+)
+_CELLS_END = _tags("td th tr table tbody thead tfoot caption")
+_STRUCK = _tags("s strike del")
+_LIST_NUMBER = re.compile(r"-?\d{1,6}", re.ASCII)
+LINK_CHARACTERS = 2_000
+CELL_CHARACTERS = 500  # of a row so far; longer ones are no table that anybody reads across
 
 
-def html_to_text(html: str) -> str:
-    """The visible text of an HTML mail."""
+def html_to_stretches(html: str) -> list[Stretch]:
+    """The visible text of an HTML mail. A stretch is marked as own unless the HTML says what it is."""
     page = _Page()
     for token in tokens(html):
         match token:
@@ -51,6 +72,19 @@ def html_to_text(html: str) -> str:
     return page.finished()
 
 
+@dataclass(slots=True)
+class _Numbers:
+    following: int = 1
+    step: int = 1
+
+    def number(self, given: str) -> int:
+        """The number of the next item, which may have one of its own."""
+        own = _LIST_NUMBER.fullmatch(given.strip())
+        number = int(own[0]) if own else self.following
+        self.following = number + self.step
+        return number
+
+
 @dataclass(frozen=True, slots=True)
 class _Element:
     tag: str
@@ -59,6 +93,11 @@ class _Element:
     keeps_lines: bool = False  # inside <pre>
     is_tight: bool = False  # without a gap around it: Word's paragraphs
     link: str = ""
+    kind: StretchKind = StretchKind.OWN
+    is_struck: bool = False
+    lists: int = 0  # how many lists this is in
+    numbers: _Numbers | None = None  # of the items of a numbered list
+    has_grid: bool = False  # a table that shows its cells, so that empty ones count
 
 
 class _Page:
@@ -69,14 +108,16 @@ class _Page:
         self._sheet = StyleSheet()
         self._lines = _Lines()
 
-    def finished(self) -> str:
+    def finished(self) -> list[Stretch]:
         self._lines.end_line()
-        return self._lines.joined()
+        return self._lines.stretches()
 
     def text(self, text: str) -> None:
         here = self._open[-1]
         if not here.look.is_visible:
             return
+        if here.is_struck:
+            text = "\n".join(map(_struck, text.split("\n"))) if here.keeps_lines else _struck(text)
         if not here.keeps_lines:
             self._lines.write(text)
             return
@@ -97,30 +138,53 @@ class _Page:
             self._boundary(tag, is_tight=_is_tight(attributes))
         elif tag == "a":
             self.close("a")
-        look = self._open[-1].look.inside(self._sheet.style(tag, attributes), attributes)
+        style = self._sheet.style(tag, attributes)
+        look = self._open[-1].look.inside(style, attributes)
         if tag in _VOID:
             self._void(tag, attributes, look)
             return
         if len(self._open) > HTML_DEPTH:
             raise CannotRead(TOO_INTRICATE)
-        self._push(tag, attributes, look)
+        self._push(tag, attributes, style, look)
 
-    def _push(self, tag: str, attributes: dict[str, str], look: Look) -> None:
-        if tag in _SILENT or _is_signature(attributes):
+    def _push(self, tag: str, attributes: dict[str, str], style: Style, look: Look) -> None:
+        if tag in _SILENT:
             look = Look(is_gone=True)
         parent = self._open[-1]
-        quotes = parent.quotes + (tag == "blockquote" and _is_quote(attributes))
-        link = attributes.get("href", "") if tag == "a" else ""
-        keeps_lines = parent.keeps_lines or tag == "pre"
-        self._open.append(_Element(tag, look, quotes, keeps_lines, _is_tight(attributes), link))
-        self._lines.quotes = quotes
+        is_list = tag in {"ol", "ul"}
+        element = _Element(
+            tag,
+            look,
+            quotes=parent.quotes + (tag == "blockquote" and _is_quote(attributes)),
+            keeps_lines=parent.keeps_lines or tag == "pre",
+            is_tight=_is_tight(attributes),
+            link=attributes.get("href", "") if tag == "a" else "",
+            kind=_named(attributes) or parent.kind,
+            is_struck=parent.is_struck or tag in _STRUCK or "line-through" in _decoration(style),
+            lists=parent.lists + is_list,
+            numbers=_numbers(attributes) if tag == "ol" else None if is_list else parent.numbers,
+            has_grid=_has_grid(attributes) if tag == "table" else parent.has_grid,
+        )
+        self._open.append(element)
+        self._lines.place(element.quotes, element.kind)
         if look.is_visible:
-            if tag == "li":
-                self._lines.write("- ", as_is=True)
-            elif tag in {"td", "th"}:
-                self._lines.begin_cell()
-            elif tag == "a":
+            self._begin(element, attributes)
+
+    def _begin(self, element: _Element, attributes: dict[str, str]) -> None:
+        """Write what stands before the text of an element."""
+        match element.tag:
+            case "li":
+                numbers = element.numbers
+                bullet = "-" if numbers is None else f"{numbers.number(attributes.get('value', ''))}."
+                self._lines.begin_item("  " * (element.lists - 1) + bullet)
+            case "tr":
+                self._lines.begin_row()
+            case "td" | "th":
+                self._lines.begin_cell(keeps_empty=element.has_grid or element.tag == "th")
+            case "a":
                 self._lines.begin_link()
+            case _:
+                pass
 
     def _void(self, tag: str, attributes: dict[str, str], look: Look) -> None:
         if tag == "br" and not look.is_gone:
@@ -149,9 +213,11 @@ class _Page:
             element = self._open.pop()
             if element.link and element.look.is_visible:
                 self._lines.end_link(element.link)
+            if element.tag == "li":
+                self._lines.begin_item("")
             if element.tag in _BLOCKS:
                 self._boundary(element.tag, is_tight=element.is_tight)
-        self._lines.quotes = self._open[-1].quotes
+        self._lines.place(self._open[-1].quotes, self._open[-1].kind)
 
     def _end_what_cannot_contain(self, tag: str) -> None:
         ended, stops = _ENDS.get(tag, (_tags("p"), _WALLS))
@@ -164,6 +230,8 @@ class _Page:
 
     def _boundary(self, tag: str, *, is_tight: bool) -> None:
         """A block starts or ends here."""
+        if tag in _CELLS_END:
+            self._lines.end_cell(is_last=tag == "table")
         if tag in {"td", "th"}:
             return
         self._lines.end_line()
@@ -181,9 +249,29 @@ def _is_tight(attributes: dict[str, str]) -> bool:
     return attributes.get("class", "").startswith("Mso")
 
 
-def _is_signature(attributes: dict[str, str]) -> bool:
-    named = f"{attributes.get('class', '')} {attributes.get('id', '')}".lower()
-    return any(name in named for name in _SIGNATURES) or attributes.get("id") == "Signature"
+def _named(attributes: dict[str, str]) -> StretchKind | None:
+    """What the HTML itself says that an element is."""
+    names = f"{attributes.get('class', '')} {attributes.get('id', '')}".lower().strip()
+    return next((kind for pattern, kind in _NAMED if pattern.search(names)), None) if names else None
+
+
+def _struck(text: str) -> str:
+    words = text.strip()
+    return text.replace(words, f"~~{words}~~", 1) if words else text
+
+
+def _decoration(style: Style) -> str:
+    return style.get("text-decoration", "") + style.get("text-decoration-line", "")
+
+
+def _numbers(attributes: dict[str, str]) -> _Numbers:
+    start = _LIST_NUMBER.fullmatch(attributes.get("start", "").strip())
+    return _Numbers(int(start[0]), -1 if "reversed" in attributes else 1) if start else _Numbers()
+
+
+def _has_grid(attributes: dict[str, str]) -> bool:
+    border, named = attributes.get("border", "0").strip(), attributes.get("class", "").lower()
+    return border not in {"", "0"} or "grid" in named
 
 
 # --- lines ------------------------------------------------------------------------------------------------
@@ -193,20 +281,36 @@ class _Lines:
     """Text being written, with white space as a browser shows it."""
 
     def __init__(self) -> None:
-        self.quotes = 0
-        self._done: list[str] = []
+        self._quotes, self._kind = 0, StretchKind.OWN
+        self._done: list[tuple[StretchKind, str]] = []
         self._wants_gap = False
         self._line: list[str] = []
         self._is_blank = True
         self._is_held = False  # open for a space that does not break: how programs write an empty line
         self._space = ""  # to be written before the next word, unless the line ends
         self._link_from = 0
+        self._item = ""  # what stands before the first word of an item of a list
+        self._row_from, self._cells = 0, 0
+        self._is_one_line = False  # the row so far
+        self._at_cell_start = False  # nothing breaks the line here
 
-    def joined(self) -> str:
-        return "\n".join(self._done).strip("\n")
+    def stretches(self) -> list[Stretch]:
+        runs = groupby(self._done, key=lambda line: line[0])
+        return [Stretch(kind, "\n".join(text for _, text in run)) for kind, run in runs]
+
+    def place(self, quotes: int, kind: StretchKind) -> None:
+        """Say how deep the text that follows is quoted, and what it is."""
+        if kind is not self._kind:
+            self.end_line()
+        self._quotes, self._kind = quotes, kind
 
     def write(self, text: str, *, as_is: bool = False) -> None:
         words = text.split()
+        if words:
+            self._at_cell_start = False
+            if self._item:
+                self._line.append(self._space + self._item)
+                self._item, self._space = "", " "
         self._is_blank = self._is_blank and not words
         self._is_held = self._is_held or "\u00a0" in text
         if as_is:
@@ -220,10 +324,35 @@ class _Lines:
         self._line.append(self._space + " ".join(words))
         self._space = " " if text[-1].isspace() else ""
 
-    def begin_cell(self) -> None:
-        """Cells of one row stand side by side."""
-        if not self._is_blank:
-            self._space = " | "
+    def begin_item(self, bullet: str) -> None:
+        self._item = bullet
+
+    def begin_row(self) -> None:
+        self._wants_gap = self._wants_gap and not self._cells
+        self._row_from, self._cells, self._is_one_line = len(self._done), 0, True
+
+    def begin_cell(self, *, keeps_empty: bool) -> None:
+        """Cells of one row stand side by side, also where each is a paragraph of one line."""
+        self._cells += 1
+        if self._cells > 1 and self._is_blank and self._is_one_line:
+            self._go_on_with_row()
+        if self._cells > 1 and (keeps_empty or not self._is_blank):
+            self._space = self._space.rstrip() + " | "
+        self._at_cell_start = True
+
+    def _go_on_with_row(self) -> None:
+        done = self._done[self._row_from : self._row_from + 3]
+        written = [text for _, text in done if text.strip("> ")]
+        if len(self._done) - self._row_from >= len("row") or len(written) > 1:
+            self._is_one_line = False
+        elif written and len(written[0]) <= CELL_CHARACTERS:
+            del self._done[self._row_from :]
+            self._line = [written[0].removeprefix("> " * self._quotes)]
+            self._is_blank, self._wants_gap = False, False
+
+    def end_cell(self, *, is_last: bool) -> None:
+        self._at_cell_start = False
+        self._is_one_line = self._is_one_line and not is_last
 
     def begin_link(self) -> None:
         self._link_from = len(self._line)
@@ -240,15 +369,19 @@ class _Lines:
 
     def break_line(self) -> None:
         """End this line, even an empty one."""
+        if self._at_cell_start:
+            return
         text = "".join(self._line).rstrip()
         if self._wants_gap and text and self._done:
-            self._done.append(_marked("", self.quotes))
+            self._done.append((self._kind, _marked("", self._quotes)))
         self._wants_gap = self._wants_gap and not text
-        self._done.append(_marked(text, self.quotes))
+        self._done.append((self._kind, _marked(text, self._quotes)))
         self._begin_line()
 
     def end_line(self) -> None:
         """End this line if there is anything on it."""
+        if self._at_cell_start:
+            return
         if self._is_held or not self._is_blank:
             self.break_line()
         self._begin_line()
@@ -260,7 +393,7 @@ class _Lines:
 
     def gap(self) -> None:
         """Leave a line empty before the next text."""
-        self._wants_gap = True
+        self._wants_gap = not self._at_cell_start
 
 
 def _marked(text: str, quotes: int) -> str:

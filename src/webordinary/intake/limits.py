@@ -35,7 +35,6 @@ HTML_TAGS = 100_000
 HTML_DEPTH = 300  # open elements; long threads quote each other deep
 STYLE_RULES = 2_000
 INSTRUCTION_CHARACTERS = 50_000
-QUOTED_CHARACTERS = 100_000  # of forwarded material; the cut is shown
 
 # --- files ------------------------------------------------------------------------------------------------
 

@@ -7,10 +7,11 @@ only then does a library see the mail. What it makes of it is turned into our ow
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
-from webordinary.core.mail import Automatic, ParsedMail, UnreadableMail
+from webordinary.core.mail import Automatic, FoundFile, ParsedMail, Stretch, UnreadableMail, own_words
 from webordinary.intake.auto_replies import SESSION_HEADER, automation
 from webordinary.intake.body import TEXT_TOO_LONG, Contents, contents
 from webordinary.intake.files import sort_files, with_names_of_pictures
@@ -19,8 +20,9 @@ from webordinary.intake.limits import ID_CHARACTERS, INSTRUCTION_CHARACTERS, SUB
 from webordinary.intake.parts import check_size, read_parts
 from webordinary.intake.problems import CannotRead
 from webordinary.intake.sender import one_sender
-from webordinary.intake.text import Words, manner, marked, new_words
+from webordinary.intake.text import manner, marked
 
+_NAME = re.compile(r"[^\W\d_]{3,}")
 DAMAGED = "it is damaged"
 INSTRUCTION_TOO_LONG = (
     f"its text is longer than {INSTRUCTION_CHARACTERS:,} characters; please attach long texts as a file"
@@ -96,15 +98,13 @@ def _read_whole(raw: bytes, top: _Top) -> ParsedMail:
     headers = top.headers
     found = contents(read_parts(raw))
     files = sort_files(found.files)
-    words = _words(found, headers)
     return ParsedMail(
         message_id=top.message_id,
         content_hash=top.content_hash,
         from_address=top.sender,
         from_domain=top.sender.rpartition("@")[2],
         subject=headers.first("subject", SUBJECT_CHARACTERS),
-        instruction=with_names_of_pictures(words.instruction, files.found),
-        quoted=with_names_of_pictures(words.quoted, files.found),
+        stretches=_stretches(found, headers, files.found),
         in_reply_to=headers.ids("in-reply-to"),
         references=headers.ids("references"),
         session_header=headers.first(SESSION_HEADER, ID_CHARACTERS),
@@ -114,13 +114,16 @@ def _read_whole(raw: bytes, top: _Top) -> ParsedMail:
     )
 
 
-def _words(found: Contents, headers: Headers) -> Words:
-    text = "\n\n".join(found.texts)
-    if text.count("\n") > TEXT_LINES:
+def _stretches(found: Contents, headers: Headers, files: Sequence[FoundFile]) -> tuple[Stretch, ...]:
+    if sum(stretch.text.count("\n") + 1 for stretch in found.texts) > TEXT_LINES:
         raise CannotRead(TEXT_TOO_LONG)
     how = manner(headers.first("subject"), is_in_thread=headers.has("in-reply-to", "references"))
-    words = new_words(text, how)
-    if len(words.instruction) > INSTRUCTION_CHARACTERS:
+    stretches = marked(found.texts, how, _names(headers.first("from")))
+    if len(own_words(stretches)) > INSTRUCTION_CHARACTERS:
         raise CannotRead(INSTRUCTION_TOO_LONG)
-    whole_mails = [marked(mail) for mail in found.forwarded]
-    return Words(words.instruction, "\n>\n".join(text for text in (words.quoted, *whole_mails) if text))
+    return tuple(replace(one, text=with_names_of_pictures(one.text, files)) for one in stretches)
+
+
+def _names(sender: str) -> frozenset[str]:
+    """The words of a sender's name and address: a signature has some of them."""
+    return frozenset(word.lower() for word in _NAME.findall(sender.partition("@")[0]))

@@ -1,42 +1,45 @@
-"""What a person newly wrote, parted from what their mail program put around it.
+"""Every line of a mail gets a mark: the sender's own words, quoted, forwarded, signature-like or legal-like.
 
-Line by line, forwards, with short patterns only: it takes time in proportion to the text and no more. Nothing
-is thrown away on suspicion: what is left out of an answer is history that the conversation already knows;
-in any other mail it is kept as quoted material.
+Nothing is left out here, so a wrong mark costs little: whoever reads the mail reads all of it. Line by line,
+forwards, with short patterns only: it takes time in proportion to the text and no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from itertools import groupby
 
-from webordinary.intake.limits import QUOTED_CHARACTERS
+from webordinary.core.mail import Stretch, StretchKind
 from webordinary.intake.phrases import (
-    ATTRIBUTION_ENDS,
-    ATTRIBUTION_OF_ANY_LANGUAGE,
-    ATTRIBUTIONS,
+    ADDRESS_AT_THE_END,
+    ADDRESS_IN_BRACKETS,
     CLOCK_TIME,
+    COLONS,
+    DATE,
     FORWARD_BEGINS,
     FORWARD_SUBJECT,
-    FORWARDED,
     LABEL,
     LABELS,
-    ORIGINAL,
+    MARK_IN_RULES,
     QUOTE_MARKS,
+    QUOTE_MARKS_AND_SPACE,
     REPLY_SUBJECT,
     RULE,
-    RULE_AROUND,
+    SENTENCE_ENDS,
+    WROTE,
 )
-from webordinary.intake.signature import without_signature
+from webordinary.intake.signature import signature_kinds
 
 ATTRIBUTION_LINES = 4
-ATTRIBUTION_CHARACTERS = 500
+ATTRIBUTION_CHARACTERS = 400
 MARKER_CHARACTERS = 120
 GAP_LINES = 4  # between who wrote something and what they wrote
 HEADING_LINES = 9  # From, Sent, To, Cc and Subject, some wrapped
-CUT = "> [the rest was cut]"
+HEADING_LABELS = 3  # of a heading whose language is not known
+NAME_WORDS = 3  # "Scott Miller wrote:"
 
 
 class Manner(Enum):
@@ -47,14 +50,6 @@ class Manner(Enum):
     FORWARD = "forward"
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What was written, and what was quoted: every line of that is marked by `> `."""
-
-    instruction: str
-    quoted: str
-
-
 def manner(subject: str, *, is_in_thread: bool) -> Manner:
     """Tell an answer from a forward; the subject's first mark decides, then the thread."""
     if FORWARD_SUBJECT.match(subject):
@@ -62,24 +57,15 @@ def manner(subject: str, *, is_in_thread: bool) -> Manner:
     return Manner.REPLY if is_in_thread or REPLY_SUBJECT.match(subject) else Manner.NEW
 
 
-def new_words(text: str, how: Manner) -> Words:
-    """Part what is new in a text from what is quoted."""
-    reading = _Reading(text.split("\n"))
-    reading.read(how)
-    chunks = (tidy("\n".join(without_signature(chunk))) for chunk in reading.own)
-    instruction = "\n\n".join(chunk for chunk in chunks if chunk)
-    keeps_history = how is not Manner.REPLY or not instruction
-    quoted = [*(reading.history if keeps_history else []), *reading.forwarded]
-    return Words(instruction, marked("\n".join(quoted)))
-
-
-def marked(text: str) -> str:
-    """Mark every line as quoted: nothing in it can look like the person's own words."""
-    text = tidy(text)
-    if not text:
-        return ""
-    lines = [f"> {line}".rstrip() for line in text[:QUOTED_CHARACTERS].split("\n")]
-    return "\n".join(lines if len(text) <= QUOTED_CHARACTERS else [*lines, CUT])
+def marked(pieces: Iterable[Stretch], how: Manner, sender_names: Collection[str] = ()) -> tuple[Stretch, ...]:
+    """Mark every line. A piece that is marked as anything but own stays so; own ones are looked at."""
+    marking = _Marking()
+    for piece in pieces:
+        for line in piece.text.split("\n"):
+            marking.lines.append(line)
+            marking.given.append(piece.kind)
+    marking.mark(how)
+    return _stretches(_with_signatures(marking.done, sender_names))
 
 
 def tidy(text: str) -> str:
@@ -91,171 +77,196 @@ def tidy(text: str) -> str:
     return "\n".join(lines).strip()
 
 
+_Marked = tuple[StretchKind, str]  # a line with its mark
+
+
+def _with_signatures(lines: Sequence[_Marked], sender_names: Collection[str]) -> list[_Marked]:
+    """Look for signatures in every run of own lines: one may stand above a quote."""
+    found: list[_Marked] = []
+    for kind, run in groupby(lines, key=lambda line: line[0]):
+        texts = [text for _, text in run]
+        is_own = kind is StretchKind.OWN
+        kinds = signature_kinds(texts, sender_names) if is_own else [kind] * len(texts)
+        found += zip(kinds, texts, strict=True)
+    return found
+
+
+def _stretches(lines: Iterable[_Marked]) -> tuple[Stretch, ...]:
+    runs = groupby(lines, key=lambda line: line[0])
+    tidied = ((kind, tidy("\n".join(text for _, text in run))) for kind, run in runs)
+    return tuple(Stretch(kind, text) for kind, text in tidied if text.strip(QUOTE_MARKS_AND_SPACE))
+
+
+# What HTML calls the introduction of a quote may be that of a forwarded mail.
+_DOUBTFUL = frozenset({StretchKind.OWN, StretchKind.ATTRIBUTION})
+
+
 @dataclass(slots=True)
-class _Reading:
-    """A text being read: each line ends up as the person's own, as history, or as forwarded."""
+class _Marking:
+    """A text being read: each line gets the mark of what it looks like."""
 
-    lines: list[str]
-    own: list[list[str]] = field(default_factory=lambda: [[]])  # chunks, with quotes between them
-    history: list[str] = field(default_factory=list)
-    forwarded: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    given: list[StretchKind] = field(default_factory=list)  # what was known before: from HTML, or by MIME
+    done: list[_Marked] = field(default_factory=list)
 
-    def read(self, how: Manner) -> None:
+    def mark(self, how: Manner) -> None:
         at = 0
         while at < len(self.lines):
-            taken = self._take(at, how)
-            if not taken:
-                return
-            at += taken
+            at += self._take(at, how)
 
     def _take(self, at: int, how: Manner) -> int:
-        """Take the next line, or the lines that belong to it; say how many. 0: all the rest was taken."""
-        line = self.lines[at]
+        """Mark the next line, or the lines that belong to it; say how many."""
+        line, given = self.lines[at], self.given[at]
+        if given not in _DOUBTFUL:
+            return self._put(at, 1, given)
         if not line.strip():
-            self.own[-1].append(line)
-            return 1
-        if _is_quoted(line):
-            return self._take_quoted(at, how)
-        if is_forward_mark(line):
-            self.forwarded += self.lines[at:]
-            return 0
-        if is_original_mark(line) or is_heading(self.lines, at):
-            return self._take_earlier_mail(at, how)
-        length = attribution(self.lines, at)
-        if length and not self._is_quoted_after(at + length):
-            self.history += self.lines[at:]
-            return 0
-        (self.history if length else self.own[-1]).extend(self.lines[at : at + max(1, length)])
-        return max(1, length)
+            return self._put(at, 1, self.done[-1][0] if self.done else given)
+        is_answer = how is Manner.REPLY
+        if is_forward_mark(line if is_answer else line.lstrip(" >")):  # some mark even that like a quote
+            return self._put(at, len(self.lines) - at, StretchKind.FORWARDED)
+        if is_quoted(line):
+            return self._put(at, 1, StretchKind.QUOTED)
+        if is_heading(self.lines, at):
+            kind = StretchKind.QUOTED if is_answer else StretchKind.FORWARDED
+            return self._put(at, len(self.lines) - at, kind)
+        begin, length = attribution(self.lines, at)
+        if given is StretchKind.ATTRIBUTION:
+            begin, length = 0, next((n for n, one in enumerate(self.given[at:]) if one is not given), 1)
+        if not length:
+            return self._put(at, 1, StretchKind.OWN)
+        return self._take_attribution(at, begin, length)
 
-    def _take_quoted(self, at: int, how: Manner) -> int:
-        """A line that somebody else wrote. What introduces it, right before, is not this person's either."""
-        if how is not Manner.REPLY and is_forward_mark(self.lines[at]):  # some mark even that like a quote
-            self.forwarded += self.lines[at:]
-            return 0
-        if self.own[-1]:
-            self.history += _taken_introduction(self.own[-1])
-            self.own.append([])
-        self.history.append(self.lines[at])
-        return 1
+    def _take_attribution(self, at: int, begin: int, length: int) -> int:
+        """Words before it on its line are the sender's; an earlier mail without quote marks follows it."""
+        if begin:
+            self.done.append((StretchKind.OWN, self.lines[at][:begin]))
+            self.lines[at] = self.lines[at][begin:]
+        taken = self._put(at, length, StretchKind.ATTRIBUTION)
+        if not is_quoted(_following(self.lines, at + length)):
+            taken += self._put(at + taken, len(self.lines) - at - taken, StretchKind.QUOTED)
+        return taken
 
-    def _take_earlier_mail(self, at: int, how: Manner) -> int:
-        """Everything from here on is the earlier mail; in an answer that is history."""
-        own = self.own[-1]
-        kept = len(own)
-        while kept and (not own[kept - 1].strip() or _has_rule(own[kept - 1])):
-            kept -= 1  # a mark right before it, in a language that we do not know
-        (self.history if how is Manner.REPLY else self.forwarded).extend([*own[kept:], *self.lines[at:]])
-        del own[kept:]
-        return 0
-
-    def _is_quoted_after(self, at: int) -> bool:
-        following = next((line for line in self.lines[at : at + GAP_LINES] if line.strip()), "")
-        return _is_quoted(following)
+    def _put(self, at: int, count: int, kind: StretchKind) -> int:
+        for line, given in zip(self.lines[at : at + count], self.given[at : at + count], strict=True):
+            self.done.append((kind if given in _DOUBTFUL else given, line))
+        return count
 
 
-def _is_quoted(line: str) -> bool:
+def is_quoted(line: str) -> bool:
+    """Find the marks of a quoted line."""
     return line.lstrip().startswith(QUOTE_MARKS)
 
 
-def _taken_introduction(chunk: list[str]) -> list[str]:
-    """Take the line that introduces a quote off the end of a chunk: a name or a date, then a colon."""
-    end = len(chunk)
-    while end and not chunk[end - 1].strip():
-        end -= 1
-    for length in range(1, min(ATTRIBUTION_LINES, end) + 1):
-        begin = end - length
-        if not chunk[begin].strip():
+def _following(lines: Sequence[str], at: int) -> str:
+    return next((line for line in lines[at : at + GAP_LINES] if line.strip()), "")
+
+
+# --- "On Sunday somebody wrote:" --------------------------------------------------------------------------
+
+
+def attribution(lines: Sequence[str], at: int) -> tuple[int, int]:
+    """Where in this line, and for how many lines, it says who wrote what follows, and when; or (0, 0)."""
+    first = lines[at]
+    before = max(0, len(first) - ATTRIBUTION_CHARACTERS)  # a whole paragraph may be on one line
+    text = first[before:].strip()
+    for length in range(1, ATTRIBUTION_LINES + 1):
+        if _may_end(text):
+            return _attribution_of(lines, at, length, before)
+        if at + length >= len(lines) or len(text) > ATTRIBUTION_CHARACTERS:
             break
-        text = " ".join(line.strip() for line in chunk[begin:end])
-        if _introduces(text):
-            taken = chunk[begin:]
-            del chunk[begin:]
-            return taken
-    return []
+        line = lines[at + length]
+        if not line.strip() or is_quoted(line):
+            break
+        text = f"{text} {line.strip()}"
+    return 0, 0
 
 
-def _introduces(text: str) -> bool:
-    lowered = text.lower()
-    if not lowered.endswith(ATTRIBUTION_ENDS) or len(lowered) > ATTRIBUTION_CHARACTERS:
+def _attribution_of(lines: Sequence[str], at: int, length: int, before: int) -> tuple[int, int]:
+    has_quote = is_quoted(_following(lines, at + length))
+    rest = [line.strip() for line in lines[at + 1 : at + length]]
+    later = (" ".join(rest[skipped:]) for skipped in range(len(rest)))
+    if any(_has_moment(text) and is_attribution(text, has_quote=has_quote) for text in later):
+        return 0, 0  # it begins in a later line
+    first = lines[at]
+    ends = (end.end() for end in SENTENCE_ENDS.finditer(first, before))
+    begins = [end for end in ends if first[:end].strip("- ")]
+    for begin in reversed(begins if before else [0, *begins]):
+        if is_attribution(" ".join([first[begin:].strip(), *rest]), has_quote=has_quote):
+            return begin, length
+    return 0, 0
+
+
+def _is_name(text: str) -> bool:
+    """Tell "Scott Miller" from the beginning of a sentence."""
+    words = text.split()
+    return 0 < len(words) <= NAME_WORDS and not any(word[0].islower() for word in words)
+
+
+def _has_moment(text: str) -> bool:
+    return DATE.search(text) is not None or CLOCK_TIME.search(text) is not None
+
+
+def _may_end(text: str) -> bool:
+    return text.endswith(COLONS) or (text.startswith("--") and text.endswith("--"))
+
+
+def is_attribution(text: str, *, has_quote: bool) -> bool:
+    """Say who and when, in any language: an address and a date, or the verb with them.
+
+    Right before quoted lines less is enough.
+    """
+    text = text.strip("- ")
+    if len(text) > ATTRIBUTION_CHARACTERS:
         return False
-    has_verb = any(verb in lowered for _, verbs in ATTRIBUTIONS for verb in verbs)
-    return has_verb or ("@" in lowered and CLOCK_TIME.search(lowered) is not None)
-
-
-# --- what mail programs write -----------------------------------------------------------------------------
-
-
-def attribution(lines: Sequence[str], at: int) -> int:
-    """How many lines from here say who wrote what follows, and when; 0 if they do not."""
-    text = ""
-    for length, line in enumerate(lines[at : at + ATTRIBUTION_LINES], start=1):
-        if not line.strip() or _is_quoted(line):
-            return 0
-        text = f"{text} {line.strip()}".strip()
-        if len(text) > ATTRIBUTION_CHARACTERS:
-            return 0
-        if text.endswith(ATTRIBUTION_ENDS):
-            later = (attribution(lines, at + skipped) for skipped in range(1, length))
-            is_one = is_attribution(text) and (_begins_with_date(lines[at]) or not any(later))
-            return length if is_one else 0
-    return 0
-
-
-def _begins_with_date(line: str) -> bool:
-    """Tell a first line from a line of a person's own that stands right above one."""
-    lowered = line.strip().lower()
-    is_dated = any(map(str.isdigit, lowered))
-    return is_dated and any(
-        lowered.startswith(start) for starts, _ in ATTRIBUTIONS for start in starts if start
-    )
-
-
-def is_attribution(text: str) -> bool:
-    """Say who and when: an address or a time of day, beside the verb of one language."""
-    lowered = text.lower().strip("- ")
-    if ATTRIBUTION_OF_ANY_LANGUAGE.fullmatch(lowered):
+    has_date, has_time = DATE.search(text) is not None, CLOCK_TIME.search(text) is not None
+    verb = WROTE.search(text)
+    if has_quote and has_date and (has_time or "@" in text):
         return True
-    if "@" not in lowered and CLOCK_TIME.search(lowered) is None:
-        return False
-    return any(
-        lowered.startswith(starts) and any(verb in lowered for verb in verbs)
-        for starts, verbs in ATTRIBUTIONS
+    if has_quote and verb and _is_name(text[: verb.start()]) and not text[verb.end() :].strip(" :\uff1a"):
+        return True
+    if verb:
+        return (has_date and has_time) or ("@" in text and (has_date or has_time))
+    return (has_date or has_time) and (
+        ADDRESS_AT_THE_END.search(text) is not None
+        or (has_date and has_time and ADDRESS_IN_BRACKETS.search(text) is not None)
     )
+
+
+# --- an earlier mail without quote marks ------------------------------------------------------------------
 
 
 def is_forward_mark(line: str) -> bool:
     """Find "---------- Forwarded message ----------" and "Begin forwarded message:"."""
-    marker = _marker(line)
-    return marker in FORWARD_BEGINS or (_has_rule(line) and marker.startswith(FORWARDED))
-
-
-def is_original_mark(line: str) -> bool:
-    """Find "-----Original Message-----"; the dashes are needed, the words alone may be anybody's."""
-    return _has_rule(line) and _marker(line) in ORIGINAL
-
-
-def _has_rule(line: str) -> bool:
-    return line.lstrip(" >*").startswith(("--", "__", "=="))
-
-
-def _marker(line: str) -> str:
     if len(line) > MARKER_CHARACTERS:
-        return ""
-    found = RULE_AROUND.fullmatch(line)
-    return found[1].lower() if found else ""
+        return False
+    found = MARK_IN_RULES.fullmatch(line)
+    return line.strip(" *_:\uff1a").lower() in FORWARD_BEGINS or (
+        found is not None and found[1].lower().startswith("forwarded ")
+    )
 
 
 def is_heading(lines: Sequence[str], at: int) -> bool:
-    """Find the block of From, Sent, To and Subject that Outlook and others put before the earlier mail."""
-    if RULE.fullmatch(lines[at]):
+    """Find the block of From, Sent, To and Subject that Outlook and others put before the earlier mail.
+
+    A rule above it, or "-----Original Message-----" in whatever language, belongs to it.
+    """
+    mark = MARK_IN_RULES.fullmatch(lines[at]) if len(lines[at]) <= MARKER_CHARACTERS else None
+    if mark or RULE.fullmatch(lines[at]):
         at = next((i for i in range(at + 1, min(at + 3, len(lines))) if lines[i].strip()), at)
-    if _label(lines[at]) != "from":
+    if not _labelled(lines[at]):
         return False
-    block = [line for line in lines[at : at + HEADING_LINES] if _label(line)]
+    block = [line for line in lines[at : at + HEADING_LINES] if _labelled(line)]
     labels = {_label(line) for line in block}
     is_of_a_mail = any("@" in line or any(map(str.isdigit, line)) for line in block)
-    return is_of_a_mail and "subject" in labels and bool(labels & {"date", "to"})
+    if _label(lines[at]) == "from" and is_of_a_mail and "subject" in labels and labels & {"date", "to"}:
+        return True
+    is_dated = any(DATE.search(line) and CLOCK_TIME.search(line) for line in block)
+    has_address = "@" in lines[at] or (mark is not None and any("@" in line for line in block))
+    return is_dated and has_address and len(block) >= HEADING_LABELS - (mark is not None)
+
+
+def _labelled(line: str) -> bool:
+    return LABEL.match(line[:60]) is not None
 
 
 @lru_cache(maxsize=1024)
