@@ -53,10 +53,11 @@ MAIL_EXTRA = {
 }
 SITE_EXTRA = {"justhtml"}
 WEB_EXTRA = {"jinja2", "markupsafe", "starlette", "uvicorn"}
+INBOUND_EXTRA = {"cryptography", "python_multipart", "starlette", "uvicorn"}
 CLAUDE_EXTRA = {"anyio", "claude_agent_sdk"}
 BROWSER_EXTRA = {"playwright"}
 AWS_EXTRA = {"aiobotocore", "aiohttp", "botocore"}
-EXTRAS = MAIL_EXTRA | SITE_EXTRA | WEB_EXTRA | CLAUDE_EXTRA | BROWSER_EXTRA | AWS_EXTRA
+EXTRAS = MAIL_EXTRA | INBOUND_EXTRA | SITE_EXTRA | WEB_EXTRA | CLAUDE_EXTRA | BROWSER_EXTRA | AWS_EXTRA
 DRIVING = {  # where an extra may be imported, and which
     "src/webordinary/adapters/": EXTRAS,
     "src/webordinary/dashboard/": WEB_EXTRA,

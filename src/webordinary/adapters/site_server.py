@@ -8,18 +8,14 @@ manifest are files: no path that was asked for ever reaches the disk.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import os
-import socket
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote, urlsplit
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -28,6 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from webordinary.adapters.folder_places import ProjectFolder
+from webordinary.adapters.http_server import Served, serve_app
 from webordinary.adapters.site_pages import OWN_PAGE_POLICY, missing_page, sites_page, unavailable_page
 from webordinary.core.errors import BackendUnavailable, BadLane, NotFound
 from webordinary.core.release import Place, ReleasedFile
@@ -57,70 +54,9 @@ def site_app(root: Path) -> ASGIApp:
     return _Headed(Starlette(routes=[Route("/{path:path}", sites.answer, methods=["GET"])]))
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A running server of sites."""
-
-    port: int
-    stop: Callable[[], Awaitable[None]]  # comes back when the port is free again
-
-
 async def serve_sites(root: Path, host: str = "127.0.0.1", port: int = 0) -> Served:
     """Serve in the running event loop until stopped; port 0 is any free one. No signal handler is set."""
-    return await serve_app(site_app(root), host, port)
-
-
-async def serve_app(app: ASGIApp, host: str, port: int) -> Served:
-    """Serve any ASGI app in the running event loop; it accepts connections when this comes back."""
-    listener = _listener(host, port)
-    chosen = int(listener.getsockname()[1])
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        server_header=False,
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
-    server = _QuietServer(config)
-    serving = asyncio.create_task(server.serve(sockets=[listener]), name=f"server on port {chosen}")
-    serving.add_done_callback(lambda _: listener.close())
-    ready = asyncio.ensure_future(server.ready.wait())
-    await asyncio.wait((serving, ready), return_when=asyncio.FIRST_COMPLETED)
-    if not ready.done():
-        ready.cancel()
-        await serving  # it ended before it began: raises why
-
-    async def stop() -> None:
-        server.should_exit = True
-        await asyncio.shield(serving)
-
-    return Served(chosen, stop)
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise BackendUnavailable(f"can't listen on {host} port {port}: {error.strerror or error}") from error
-
-
-class _QuietServer(uvicorn.Server):
-    """Says when it is ready, and leaves signals to whoever runs the loop."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready: Final = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        self.ready.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        yield
+    return await serve_app(site_app(root), host, port, timeout_graceful_shutdown=STOP_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from webordinary.cli.exits import Exit
 from webordinary.cli.words import GREEN, RED, YELLOW, painted, print_json
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.wiring.folders import store_path
+from webordinary.wiring.mail_services import open_mail_services, service_names
+from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.running import free_port, running
 from webordinary.wiring.settings import Settings, home_folder, load
 from webordinary.wiring.work import chosen_agent
@@ -73,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args, findings)
     findings += _extras(EXTRAS | AWS_EXTRA if settings and settings.in_cloud else EXTRAS)
     if settings is not None:
-        findings += [check(settings) for check in (_home, _agent, _sandbox, _pictures)]
+        findings += [check(settings) for check in (_home, _agent, _sandbox, _pictures, _mail_in)]
         findings += _cloud(settings) if settings.in_cloud else [_store(settings), *_ports(settings)]
     if args.json:
         print_json(findings)
@@ -168,10 +170,29 @@ def _pictures(settings: Settings) -> Finding:
     return Finding("pictures", Mark.BAD if wanted else Mark.MISSING, missing)
 
 
+def _mail_in(settings: Settings) -> Finding:
+    """Every door that mail comes in by."""
+    if settings.in_cloud:
+        return Finding("mail in", Mark.GOOD, "the cloud's mail service")
+    return _tried("mail in", partial(_doors, settings.mail))
+
+
+def _doors(mail: MailSettings) -> str:
+    doors = [f"{'LMTP' if mail.lmtp else 'SMTP'} at {mail.smtp_host}:{mail.smtp_port}"]
+    doors += ["a mailbox by IMAP"] if mail.imap else []
+    names = service_names(mail)
+    if names:
+        open_mail_services(mail)
+        doors.append(f"{', '.join(names)} at http://{mail.inbound_host}:{mail.inbound_port}/inbound")
+    return "; ".join(doors)
+
+
 def _ports(settings: Settings) -> list[Finding]:
     if running(settings.home) is not None:
         return [Finding("ports", Mark.GOOD, "it is up already")]
-    wanted = (("mail", "--smtp-port", settings.mail.smtp_port), *PORTS)
+    mail = settings.mail
+    services = [("mail services", "inbound_port", mail.inbound_port)] if service_names(mail) else []
+    wanted = (("mail", "--smtp-port", mail.smtp_port), *services, *PORTS)
     return [_tried("ports", partial(_free, *one)) for one in wanted]
 
 

@@ -1,4 +1,4 @@
-"""`webordinary gateway`: mail in by SMTP (and IMAP), replies out."""
+"""`webordinary gateway`: mail in by SMTP, out of a mailbox and from mail services; replies out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import logging
 import signal
 from functools import partial
+from typing import TYPE_CHECKING
 
 from webordinary.adapters.imap_mailbox import ImapPoller
 from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
@@ -15,8 +16,12 @@ from webordinary.cli.exits import Exit
 from webordinary.cli.logs import start_logging
 from webordinary.cli.stdin import add_until_stdin_closes, when_stdin_closes
 from webordinary.wiring.mail import MailRoom, open_mail_room
+from webordinary.wiring.mail_services import open_inbound_door
 from webordinary.wiring.settings import home_folder, load
 from webordinary.wiring.stores import open_backend
+
+if TYPE_CHECKING:
+    from webordinary.adapters.mail_services.door import InboundDoor
 
 log = logging.getLogger("webordinary.gateway")
 
@@ -26,6 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "SIGTERM or Ctrl-C: it takes no further mail, finishes what it is receiving, and leaves."
     parser.add_argument(
         "--smtp-port", type=port, metavar="PORT", help="where to listen; 0 is a free port (default: 2525)"
+    )
+    parser.add_argument(
+        "--inbound-port",
+        type=port,
+        metavar="PORT",
+        help="where to listen for mail services, if one is set up; 0 is a free port (default: 2580)",
     )
     parser.add_argument(
         "--trust-loopback",
@@ -45,14 +56,15 @@ def run(args: argparse.Namespace) -> int:
     backend = open_backend(settings)
     try:
         room = open_mail_room(settings, backend, port=args.smtp_port, trust_loopback=args.trust_loopback)
-        asyncio.run(_serve(room, until_stdin_closes=args.until_stdin_closes))
+        door = open_inbound_door(settings.mail, room.reception, args.inbound_port)
+        asyncio.run(_serve(room, door, until_stdin_closes=args.until_stdin_closes))
     finally:
         backend.close()
     log.info("left")
     return Exit.OK
 
 
-async def _serve(room: MailRoom, *, until_stdin_closes: bool) -> None:
+async def _serve(room: MailRoom, door: InboundDoor | None, *, until_stdin_closes: bool) -> None:
     leave = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -63,12 +75,16 @@ async def _serve(room: MailRoom, *, until_stdin_closes: bool) -> None:
     try:
         port = await gateway.start()
         _say_hello(room.listening, port, room)
+        if door is not None:
+            log.info("listening for mail services at %s", await door.start())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(room.sender.run())
             polling = tasks.create_task(_poll(room))
             await leave.wait()
             polling.cancel()
             await gateway.stop()
+            if door is not None:
+                await door.stop()
             room.sender.stop()
     finally:
         await room.close()

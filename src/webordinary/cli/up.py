@@ -27,6 +27,7 @@ from webordinary.core.errors import BackendUnavailable, BadInput, StoreBusy
 from webordinary.wiring.build import name_of_hands, short_host
 from webordinary.wiring.first_start import onboard_samples
 from webordinary.wiring.home_secrets import dashboard_token
+from webordinary.wiring.mail_services import open_mail_services, service_names
 from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.running import (
     LOOPBACK,
@@ -119,10 +120,17 @@ def _plan(args: argparse.Namespace, settings: Settings) -> Plan:
         Wish(smtp, "mail", "--smtp-port", settings.mail.smtp_host),
         Wish(args.http_port, "the dashboard", "--http-port"),
         Wish(args.site_port, "the sites", "--site-port"),
+        *_inbound_wish(settings.mail),
     )
-    smtp, http, sites = chosen_ports(wishes)
+    smtp, http, sites, *_ = chosen_ports(wishes)
     ports = Running(os.getpid(), smtp, http, sites)
     return Plan(ports, _commands(args, settings, ports), hands)
+
+
+def _inbound_wish(mail: MailSettings) -> list[Wish]:
+    if not open_mail_services(mail):
+        return []
+    return [Wish(mail.inbound_port, "mail services", "inbound_port in [mail]", mail.inbound_host)]
 
 
 def _commands(args: argparse.Namespace, settings: Settings, ports: Running) -> dict[str, list[str]]:
@@ -146,7 +154,8 @@ def is_a_try_out(mail: MailSettings) -> bool:
     """Whether mail can come from this machine only, with nothing set up that could prove who wrote it."""
     default = MailSettings()
     names = ("smtp_host", "upstream", "upstream_peers", "zone_file", "imap", "relay", "address")
-    return mail.trust_loopback or all(getattr(mail, name) == getattr(default, name) for name in names)
+    is_default = all(getattr(mail, name) == getattr(default, name) for name in names)
+    return mail.trust_loopback or (is_default and not service_names(mail))
 
 
 async def _up(args: argparse.Namespace, desk: Desk, plan: Plan) -> int:

@@ -11,6 +11,8 @@ from webordinary.cli.words import BOLD, FAINT, painted
 from webordinary.core.site import Member
 from webordinary.core.waiting import counted
 from webordinary.wiring.folders import outbox_folder, store_path
+from webordinary.wiring.mail_services import service_names
+from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.running import LOOPBACK, Running
 from webordinary.wiring.settings import Settings
 
@@ -61,12 +63,18 @@ def in_words(greeting: Greeting) -> str:
         "dashboard": greeting.dashboard,
         "sites": _sites(greeting),
         "mail": f"SMTP at {LOOPBACK}:{ports.smtp_port}, for {settings.mail.address}",
+        **_services(settings.mail),
         "replies": "through the relay" if settings.mail.relay else str(outbox_folder(settings.home)),
         "workers": pool,
         "data": str(settings.home),
     }
     lines = ["", painted("Webordinary is up", BOLD), *(f"  {name:<10}{row}" for name, row in rows.items())]
     return "\n".join([*lines, "", *_next_steps(greeting), "", painted("Ctrl-C stops it.", FAINT), ""])
+
+
+def _services(mail: MailSettings) -> dict[str, str]:
+    names = ", ".join(service_names(mail))
+    return {"services": f"{names} at http://{mail.inbound_host}:{mail.inbound_port}/inbound"} if names else {}
 
 
 def _sites(greeting: Greeting) -> str:

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import signal
 
-from webordinary.adapters.site_server import Served, serve_sites
+from webordinary.adapters.http_server import Served
+from webordinary.adapters.site_server import serve_sites
 from webordinary.cli.arguments import add_home, add_json, port
 from webordinary.cli.desk import Desk, opened
 from webordinary.cli.exits import Exit

@@ -31,6 +31,15 @@ class MailSettings:
     relay: str = ""  # smtp://user:password@host:port, smtps://...; "" writes replies into the outbox folder
     imap: str = ""  # imaps://user:password@host/INBOX; "" polls no mailbox
     imap_every_seconds: float = 30.0
+    inbound_host: str = "127.0.0.1"  # the door for mail services; a proxy before it speaks HTTPS
+    inbound_port: int = 2580
+    inbound_mailgun_key: str = field(default="", repr=False)  # a service without its secret is not served
+    inbound_postmark_password: str = field(default="", repr=False)
+    inbound_sendgrid_key: str = ""  # a public one
+    inbound_resend_secret: str = field(default="", repr=False)
+    inbound_resend_api_key: str = field(default="", repr=False)
+    inbound_resend_api: str = "https://api.resend.com"
+    inbound_cloudflare_secret: str = field(default="", repr=False)
     send_seconds: float = 60.0  # to hand a reply over; after a crash its letter waits three times that
     quotas: QuotaLimits = field(default_factory=QuotaLimits)
 

@@ -1,0 +1,162 @@
+"""What a mail service hands over, and how that is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Any, Protocol
+
+from webordinary.adapters.mail_checks.headers import Ambiguous, Message, read_message
+from webordinary.core.mail import Envelope
+
+MIB = 1024 * 1024
+MAIL_BYTES = 25 * MIB  # the same as by SMTP
+AHEAD_SECONDS = 5 * 60.0  # a service's clock may be ahead of ours by this
+BACK_SECONDS = 5 * 60.0  # for a signature that is made anew with every attempt
+UNKNOWN_SENDER = "unknown"  # no null sender, which would mean a bounce; and no address, so SPF is not asked
+
+_SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
+_RECEIVED = re.compile(
+    r"from .*[\[(](?:IPv6:)?([0-9a-fA-F:.]+)[\])]\)? by ([A-Za-z0-9.-]+)(?: .*)?", re.ASCII
+)
+
+
+class Refused(Exception):
+    """The request is not taken; the message says why. This one is final: no other attempt can help."""
+
+
+class TooLarge(Refused):
+    """More than we take."""
+
+
+class NotSigned(Refused):
+    """Nothing shows that the service sent it. Not final: a key may be put right before the next attempt."""
+
+
+class NotNow(Refused):
+    """Another attempt may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was posted."""
+
+    headers: Mapping[str, str]  # by names in lower case
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A mail that the service really handed over."""
+
+    raw: bytes = field(repr=False)
+    envelope: Envelope  # recipients: all that are named, ours or not
+    token: str  # of this signature; it is good for one mail
+
+
+class MailService(Protocol):
+    """How one service signs, and where in its request the mail is."""
+
+    @property
+    def name(self) -> str:
+        """As it is in the address of the request and in settings."""
+        ...
+
+    @property
+    def body_bytes_max(self) -> int:
+        """How large a request may be that carries a mail of `MAIL_BYTES`."""
+        ...
+
+    @property
+    def signature_seconds(self) -> float:
+        """How old a signature may be; at least so long its token is remembered."""
+        ...
+
+    @property
+    def final_status(self) -> int | None:
+        """The one status by which this service gives a mail up; None: 413 and 422 are as good as any."""
+        ...
+
+    def check_head(self, headers: Mapping[str, str], now: float) -> None:
+        """Raise `NotSigned` for what the headers alone show, before the body is read."""
+        ...
+
+    def read(self, request: Request, now: float) -> Delivery | None:
+        """Check the signature and take the mail out; None: it is no mail. May wait: call it in a thread."""
+        ...
+
+
+def check_time(text: str, now: float, back_seconds: float = BACK_SECONDS) -> None:
+    """Raise `NotSigned` unless a signature was made not long ago."""
+    if not _SECONDS.fullmatch(text):
+        raise NotSigned("the time of its signature is missing or no number of seconds")
+    age = now - int(text)
+    if age > back_seconds:
+        raise NotSigned(f"it was signed {age:.0f} seconds ago; {back_seconds:.0f} are allowed")
+    if -age > AHEAD_SECONDS:
+        raise NotSigned(f"it was signed {-age:.0f} seconds in the future; is this machine's clock right?")
+
+
+def read_json(text: bytes | str) -> dict[str, Any]:
+    """Read a JSON object; raise `Refused` for anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused("what was posted is no JSON object")
+    return found
+
+
+def texts(found: object) -> tuple[str, ...]:
+    """The texts of a JSON list; whatever else is in it is left out."""
+    return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
+
+
+def public_address(text: str) -> str:
+    """An IP address of the internet, as it is written; "" for anything else, above all for this machine."""
+    try:
+        return text if ip_address(text).is_global else ""
+    except ValueError:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the service's own mail server wrote on top of a mail when it came in."""
+
+    peer: str = ""  # IP address of who handed it over
+    return_path: str = UNKNOWN_SENDER  # MAIL FROM; "" is the null sender
+
+
+def read_trace(raw: bytes, domains: tuple[str, ...]) -> Trace:
+    """Read the topmost Received header, if a server of these domains wrote it, and Return-Path above it.
+
+    Servers write on top, so everything below may be the sender's. Names in that line are the sender's choice
+    too: of a line that could be read in two ways nothing is taken.
+    """
+    try:
+        message = read_message(raw)
+    except Ambiguous:
+        return Trace()
+    above, received = _topmost_received(message)
+    found = _RECEIVED.fullmatch(received)
+    is_theirs = found is not None and any(f".{found[2].lower()}".endswith(f".{name}") for name in domains)
+    if found is None or not is_theirs or received.count(" by ") != 1 or '"' in received:
+        return Trace()
+    paths = [value for name, value in above if name == "return-path"]
+    path = paths[0].strip("<> ") if len(paths) == 1 else UNKNOWN_SENDER
+    return Trace(public_address(found[1]), path)
+
+
+def _topmost_received(message: Message) -> tuple[list[tuple[str, str]], str]:
+    above: list[tuple[str, str]] = []
+    for one in message.fields:
+        value = re.sub(r"\s+", " ", one.unfolded.decode("ascii", "replace"))
+        if one.key == "received":
+            return above, value
+        above.append((one.key, value))
+    return [], ""

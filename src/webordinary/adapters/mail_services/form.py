@@ -1,0 +1,133 @@
+"""Forms, out of a body that is in memory: only the wanted fields, as the bytes that were posted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from urllib.parse import unquote_to_bytes
+
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from webordinary.adapters.mail_services.delivery import Refused, Request
+
+FIELDS_MAX = 100
+_CHUNK_BYTES = 64 * 1024  # unquoting takes many times the memory of what it is given
+
+
+class Form:
+    """The wanted fields of a form, each posted once."""
+
+    def __init__(self, request: Request, wanted: Collection[str]) -> None:
+        """Read it; raise `Refused` if it is none, or if it has a wanted field twice."""
+        kind, options = parse_options_header(request.headers.get("content-type", ""))
+        if kind == b"multipart/form-data" and options.get(b"boundary"):
+            posted: Iterable[tuple[str, bytes]] = _multipart(request.body, options[b"boundary"], wanted)
+        elif kind == b"application/x-www-form-urlencoded":
+            posted = _urlencoded(request.body, wanted)
+        else:
+            raise Refused("what was posted is no form")
+        self._fields: dict[str, bytes] = {}
+        for name, value in posted:
+            if name in self._fields:
+                raise Refused(f"the form has two fields {name}")
+            self._fields[name] = value
+
+    def raw(self, name: str) -> bytes | None:
+        """A field's bytes; None if it was not posted."""
+        return self._fields.get(name)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A field as text."""
+        found = self._fields.get(name)
+        return default if found is None else found.decode("utf-8", "replace")
+
+
+def _urlencoded(body: bytes, wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    if body.count(b"&") >= FIELDS_MAX:
+        raise Refused(f"the form has more than {FIELDS_MAX} fields")
+    for pair in body.split(b"&"):
+        quoted, _, value = pair.partition(b"=")
+        name = _unquoted(quoted).decode("utf-8", "replace")
+        if name in wanted:
+            yield name, _unquoted(value)
+
+
+def _unquoted(quoted: bytes) -> bytes:
+    found, at = bytearray(), 0
+    while at < len(quoted):
+        end = at + _CHUNK_BYTES
+        cut = quoted.rfind(b"%", end - 2, end)  # never in the middle of an escape
+        end = cut if cut > at else end
+        found += unquote_to_bytes(quoted[at:end].replace(b"+", b" "))
+        at = end
+    return bytes(found)
+
+
+def _multipart(body: bytes, boundary: bytes, wanted: Collection[str]) -> list[tuple[str, bytes]]:
+    parts = _Parts(wanted)
+    try:
+        parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": parts.begin,
+                "on_header_field": parts.add_field,
+                "on_header_value": parts.add_value,
+                "on_header_end": parts.end_header,
+                "on_headers_finished": parts.end_headers,
+                "on_part_data": parts.add_data,
+                "on_part_end": parts.end,
+                "on_end": parts.close,
+            },
+        )
+        parser.write(body)
+        parser.finalize()
+    except FormParserError as error:
+        raise Refused("what was posted is a broken form") from error
+    if not parts.is_closed:
+        raise Refused("what was posted is only the beginning of a form")
+    return parts.found
+
+
+class _Parts:
+    """What the parser calls on its way through the parts."""
+
+    def __init__(self, wanted: Collection[str]) -> None:
+        self.found: list[tuple[str, bytes]] = []
+        self.is_closed = False
+        self._wanted, self._parts = wanted, 0
+        self._field, self._value = b"", b""
+        self._name, self._data = "", bytearray()
+
+    def begin(self) -> None:
+        self._parts += 1
+        if self._parts > FIELDS_MAX:
+            raise Refused(f"the form has more than {FIELDS_MAX} fields")
+        self._name, self._data = "", bytearray()
+
+    def add_field(self, data: bytes, start: int, end: int) -> None:
+        self._field += data[start:end]
+
+    def add_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def end_header(self) -> None:
+        if self._field.lower() == b"content-disposition":
+            name = parse_options_header(self._value)[1].get(b"name", b"")
+            self._name = name.decode("utf-8", "replace")
+        self._field, self._value = b"", b""
+
+    def end_headers(self) -> None:
+        if self._name not in self._wanted:
+            self._name = ""
+
+    def add_data(self, data: bytes, start: int, end: int) -> None:
+        if self._name:
+            self._data += data[start:end]
+
+    def end(self) -> None:
+        if self._name:
+            self.found.append((self._name, bytes(self._data)))
+
+    def close(self) -> None:
+        self.is_closed = True

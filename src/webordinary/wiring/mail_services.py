@@ -1,0 +1,108 @@
+"""Which mail services may hand mail over: those whose secret is set. Their packages are loaded only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from webordinary.adapters.mail_services.delivery import MailService
+from webordinary.core.errors import BadInput
+from webordinary.flows.receive import Reception
+from webordinary.wiring.mail_settings import MailSettings
+
+if TYPE_CHECKING:  # the web server behind it is loaded only where it is needed
+    from webordinary.adapters.mail_services.door import InboundDoor
+
+SECRET_CHARACTERS_MIN = 16  # of a secret that the operator makes up
+
+
+def open_inbound_door(
+    mail: MailSettings, reception: Reception, port: int | None = None
+) -> InboundDoor | None:
+    """Open the door for mail services, if one is set up. A flag's port goes before the settings'."""
+    if not service_names(mail):
+        return None
+    services = open_mail_services(mail)
+    from webordinary.adapters.mail_services.door import InboundDoor, InboundListening  # noqa: PLC0415
+
+    where = InboundListening(mail.inbound_host, mail.inbound_port if port is None else port, mail.address)
+    receive = partial(reception.receive, may_come_again=True)
+    return InboundDoor(where, services, receive, reception.backend.quotas, reception.clock)
+
+
+def open_mail_services(mail: MailSettings) -> tuple[MailService, ...]:
+    """Open the services that are set up."""
+    try:
+        return tuple(_OPENERS[name](mail) for name in service_names(mail))
+    except ImportError as error:
+        raise BadInput(
+            f"mail services need a package that is not installed here ({error.name}). "
+            "Install it: pip install 'webordinary[inbound]'"
+        ) from error
+
+
+def service_names(mail: MailSettings) -> tuple[str, ...]:
+    """Name the services that are set up."""
+    secrets = {
+        "mailgun": mail.inbound_mailgun_key,
+        "postmark": mail.inbound_postmark_password,
+        "sendgrid": mail.inbound_sendgrid_key,
+        "resend": mail.inbound_resend_secret,
+        "cloudflare": mail.inbound_cloudflare_secret,
+    }
+    return tuple(name for name, secret in secrets.items() if secret)
+
+
+def _mailgun(mail: MailSettings) -> MailService:
+    from webordinary.adapters.mail_services.mailgun import Mailgun  # noqa: PLC0415 - see the module
+
+    return Mailgun(mail.inbound_mailgun_key.encode())
+
+
+def _postmark(mail: MailSettings) -> MailService:
+    from webordinary.adapters.mail_services.postmark import Postmark  # noqa: PLC0415 - see the module
+
+    return Postmark(_made_up("inbound_postmark_password", mail.inbound_postmark_password))
+
+
+def _sendgrid(mail: MailSettings) -> MailService:
+    from webordinary.adapters.mail_services.sendgrid import SendGrid, verification_key  # noqa: PLC0415
+
+    return SendGrid(verification_key(mail.inbound_sendgrid_key))
+
+
+def _resend(mail: MailSettings) -> MailService:
+    from webordinary.adapters.mail_services.resend import Resend, ResendApi, webhook_secret  # noqa: PLC0415
+
+    if not mail.inbound_resend_api_key:
+        raise BadInput("[mail] inbound_resend_secret needs inbound_resend_api_key too, to fetch mails with")
+    api = urlsplit(mail.inbound_resend_api)
+    if api.scheme != "https" and api.hostname not in {"localhost", "127.0.0.1", "::1"}:
+        raise BadInput("[mail] inbound_resend_api must begin with https://")
+    return Resend(
+        webhook_secret(mail.inbound_resend_secret),
+        ResendApi(mail.inbound_resend_api, mail.inbound_resend_api_key),
+    )
+
+
+def _cloudflare(mail: MailSettings) -> MailService:
+    from webordinary.adapters.mail_services.cloudflare import Cloudflare  # noqa: PLC0415 - see the module
+
+    return Cloudflare(_made_up("inbound_cloudflare_secret", mail.inbound_cloudflare_secret))
+
+
+def _made_up(name: str, secret: str) -> bytes:
+    if len(secret) < SECRET_CHARACTERS_MIN:
+        raise BadInput(f"[mail] {name} needs at least {SECRET_CHARACTERS_MIN} characters")
+    return secret.encode()
+
+
+_OPENERS: dict[str, Callable[[MailSettings], MailService]] = {
+    "mailgun": _mailgun,
+    "postmark": _postmark,
+    "sendgrid": _sendgrid,
+    "resend": _resend,
+    "cloudflare": _cloudflare,
+}
