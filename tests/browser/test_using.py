@@ -111,6 +111,14 @@ def test_the_keyboard_reaches_the_content_first(window: Watched, full: Served) -
     expect(page.locator("#main")).to_be_focused()
 
 
+def test_the_tab_of_the_page_is_in_sight_on_a_phone(window: Watched, full: Served) -> None:
+    """The menu is wider than a phone, and scrolls: one that hides where you are is no menu."""
+    page = window.page
+    page.set_viewport_size({"width": 320, "height": 700})
+    page.goto(f"{full.address}/metrics")
+    expect(page.locator(".bar nav [aria-current]")).to_be_in_viewport(ratio=1)
+
+
 def test_a_dead_job_is_redriven_by_whoever_has_the_token(window: Watched, full: Served) -> None:
     page = window.page
     page.goto(f"{full.address}/dead")

@@ -216,7 +216,10 @@ document.addEventListener("visibilitychange", () => {
   follow();
 });
 setInterval(() => document.hidden || tick(document), TICK_MS);
-document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+const tabs = document.querySelector(".bar nav ul");
+const here = tabs?.querySelector("[aria-current]");
+// Not scrollIntoView: the next Tab would start from there, behind the link that skips to the content.
+if (here) tabs.scrollLeft += Math.max(0, here.getBoundingClientRect().right - tabs.getBoundingClientRect().right);
 for (const picture of document.querySelectorAll(".picture")) picture.scrollLeft = picture.scrollWidth;  // to now
 for (const log of document.querySelectorAll(".log")) log.scrollTop = log.scrollHeight;
 if (new URLSearchParams(location.search).has("told")) {  // told once, not at every reload
