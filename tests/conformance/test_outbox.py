@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tests.conformance.test_long_polls import soon, waiting
-from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, START, World
+from tests.conformance.world import BRAVO, LIMITS, LONG, START, World
 from webordinary.core.errors import NotFound
 from webordinary.core.limits import Limits
-from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState, SessionId
+from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.outcome import Done
-from webordinary.core.site import Session
 
 DAY = 24 * 3600.0
 HOLD = 60.0
@@ -219,53 +218,7 @@ async def test_nothing_can_be_said_of_a_letter_that_was_never_owed(world: World)
             await word
 
 
-# --- counting and listing ---------------------------------------------------------------------------
-
-
-async def test_what_went_out_in_a_conversation_is_counted(world: World) -> None:
-    """Two robots that answer each other must be stopped by somebody."""
-    outbox = world.backend.outbox
-    job = replace(world.job(reply=True), session=SPRING)
-    await world.broker.submit(job)
-    world.clock.advance(world.limits.acknowledge_seconds)
-    start = world.clock.now()
-    await outbox.owe(letter("m1", session=SPRING))
-    await outbox.owe(letter("m2", session=AUTUMN))
-    await outbox.owe(letter("m3"))
-    for number, taken in enumerate(await take(world)):
-        world.clock.advance(1)
-        await outbox.sent(taken, f"<{number}@us>")
-    assert await outbox.sent_since(SPRING, start) == 2
-    assert await outbox.sent_since(SPRING, start + 2) == 1
-    assert await outbox.sent_since(SPRING, start + 2.25) == 0
-    assert await outbox.sent_since(AUTUMN, start) == 1
-    assert await outbox.sent_since(SessionId("winter"), start) == 0
-
-
-async def test_only_what_went_out_is_counted(world: World) -> None:
-    outbox = world.backend.outbox
-    for name in ("m1", "m2", "m3"):
-        await outbox.owe(letter(name, session=SPRING))
-    abandoned, postponed, _ = await take(world)
-    await outbox.abandon(abandoned, "no")
-    await outbox.postpone(postponed, 1, "later")
-    assert await outbox.sent_since(SPRING, START) == 0
-
-
-async def test_a_letter_belongs_to_the_conversation_of_its_mail(world: World) -> None:
-    """Whoever owed it may not have known the conversation yet."""
-    outbox, mailbox = world.backend.outbox, world.backend.mailbox
-    await outbox.owe(letter())
-    record = MailRecord(
-        MailId("m1"), "<m1@x>", MailState.ANSWERED, "", "scott@example.org", "Hi", (), START, "", AMELIA
-    )
-    await mailbox.keep(record)
-    await mailbox.begin(Session(SPRING, AMELIA, "Hi", START))
-    await mailbox.update(replace(record, session=SPRING))
-    await outbox.sent(await take_one(world), "<out@us>")
-    assert await outbox.sent_since(SPRING, START) == 1
-    ((listed, _),) = await outbox.letters(limit=10)
-    assert listed.session == SPRING
+# --- listing ---------------------------------------------------------------------------------------
 
 
 async def test_letters_are_listed_newest_first(world: World) -> None:

@@ -33,7 +33,9 @@ class Post:
     def office(self, mailer: Mailer | None = None, limits: SendingLimits = QUICK) -> Office:
         ports = self.backend
         mailer = mailer or FolderMailer(self.folder)
-        return Office(ports.outbox, ports.mailbox, ports.ledger, mailer, self.clock, OURS, limits)
+        return Office(
+            ports.outbox, ports.mailbox, ports.ledger, ports.quotas, mailer, self.clock, OURS, limits
+        )
 
     async def mail_comes(
         self,

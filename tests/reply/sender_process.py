@@ -22,6 +22,7 @@ LIMITS = SendingLimits(
     hold_seconds=HOLD_SECONDS,
     send_seconds=HOLD_SECONDS / 2,
     replies_per_hour=1000,
+    letters_per_hour=1000,
 )
 
 
@@ -47,7 +48,9 @@ MAILERS: dict[str, type[FolderMailer]] = {"lingering": Lingering, "forgetful": F
 async def main(home: Path, folder: Path, mailer: str) -> None:
     clock = SystemClock()
     ports = open_sqlite(home, clock, Limits())
-    office = Office(ports.outbox, ports.mailbox, ports.ledger, MAILERS[mailer](folder), clock, OURS, LIMITS)
+    office = Office(
+        ports.outbox, ports.mailbox, ports.ledger, ports.quotas, MAILERS[mailer](folder), clock, OURS, LIMITS
+    )
     await Sender(office, f"sender-{os.getpid()}").run()
 
 

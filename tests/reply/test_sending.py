@@ -16,7 +16,7 @@ from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BackendUnavailable, BadLimits
 from webordinary.core.job import Arrival
 from webordinary.core.limits import Limits
-from webordinary.core.mail import Letter, LetterKind, MailId, MailState, SessionId
+from webordinary.core.mail import Letter, LetterKind, MailId, MailState
 from webordinary.core.outcome import Done, Failed, Preempted
 from webordinary.reply.compose import compose, message_id_of
 from webordinary.reply.rules import SendingLimits
@@ -306,47 +306,6 @@ async def test_a_job_that_has_ended_is_not_said_to_be_accepted(post: Post) -> No
         await post.until("abandoned: the request has ended already")
     (failed,) = post.delivered()
     assert "There is no such page." in failed.text
-
-
-# --- the cap ------------------------------------------------------------------------------------------
-
-
-async def test_one_conversation_gets_only_so_many_letters_an_hour(post: Post) -> None:
-    """Two machines that answer each other are slowed down to this, whatever else fails."""
-    session = SessionId("busy")
-    limits = replace(QUICK, replies_per_hour=3)
-    for _ in range(5):
-        await post.owe_help(await post.mail_comes(session=session))
-    await post.owe_help(await post.mail_comes())
-    async with post.sending(post.office(limits=limits)):
-        await post.until("sent", 4)
-        await post.until("owed, after a failure: this conversation has had 3 letters", 2)
-    assert len(post.delivered()) == 4
-    post.clock.advance(3601)
-    async with post.sending(post.office(limits=limits)):
-        await post.until("sent", 6)
-
-
-async def test_beyond_the_cap_courtesies_are_dropped_and_answers_wait(post: Post) -> None:
-    session = SessionId("busy")
-    limits = replace(QUICK, replies_per_hour=1)
-    await post.owe_help(await post.mail_comes(session=session))
-    async with post.sending(post.office(limits=limits)):
-        await post.until("sent")
-        await post.job_for(await post.mail_comes(session=session))
-        post.clock.advance(Limits().acknowledge_seconds)
-        await post.until("abandoned: this conversation has had 1 letters")
-        await post.job_ends(Done("Changed it."))
-        await post.until("owed, after a failure: this conversation has had 1 letters")
-    post.clock.advance(3601)
-    async with post.sending(post.office(limits=limits)):
-        await post.until("sent", 2)
-
-
-def test_courtesies_leave_room_for_answers() -> None:
-    limits = SendingLimits(replies_per_hour=30)
-    assert limits.cap(LetterKind.ACCEPTED) == 15
-    assert limits.cap(LetterKind.DONE) == 30
 
 
 # --- several senders ----------------------------------------------------------------------------------

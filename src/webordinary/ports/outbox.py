@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from webordinary.core.mail import Letter, LetterKind, SessionId
+from webordinary.core.mail import Letter, LetterKind
 
 
 class Outbox(Protocol):
@@ -42,10 +42,6 @@ class Outbox(Protocol):
 
         No effect if it was taken by somebody else since.
         """
-        ...
-
-    async def sent_since(self, session: SessionId, moment: float) -> int:
-        """How many letters went out in a conversation since a moment: the cap on replies looks at it."""
         ...
 
     async def letters(

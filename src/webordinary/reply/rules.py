@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from webordinary.core.errors import BadLimits
 from webordinary.core.job import ENDED
-from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailState
+from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailState, SessionId
 from webordinary.core.unattended import is_unattended
+from webordinary.ports.quotas import Bucket
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.facts import Case
 
@@ -18,6 +19,8 @@ COURTESIES = frozenset({LetterKind.ACCEPTED})
 
 # What is told to people whom no project may know.
 TO_STRANGERS = frozenset({LetterKind.REFUSED, LetterKind.UNREADABLE})
+# What somebody else's mail can make us send to an address, and what nobody misses the tenth time.
+UNASKED = TO_STRANGERS | {LetterKind.CONFIRM, LetterKind.SET_ASIDE, LetterKind.OVER_QUOTA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,10 @@ class SendingLimits:
     send_seconds: float = 60.0  # ... and handing it over must be over well before
     stop_seconds: float = 20.0  # what is being sent when told to stop may take so long
 
-    replies_per_hour: int = 30  # in one conversation; courtesies only while half of them are left
+    replies_per_hour: int = 30  # in one conversation, so many at once too; half of that for courtesies
+    letters_per_hour: int = 60  # to one address, of every kind
+    unasked_letters_per_hour: int = 5  # to one address, of those that a forger can cause
+    stranger_letters_per_hour: int = 100  # to all strangers together
     capped_seconds: float = 15 * 60.0  # an answer beyond that waits so long for room
 
     attempts_max: int = 60  # about two days
@@ -48,9 +54,21 @@ class SendingLimits:
                 f"a letter that is held for {self.hold_seconds:g} s must be handed over within half of that"
             )
 
-    def cap(self, kind: LetterKind) -> int:
-        """How many letters a conversation may have had within an hour for one of this kind to go out."""
-        return (self.replies_per_hour + 1) // 2 if kind in COURTESIES else self.replies_per_hour
+    def caps(self, kind: LetterKind, recipient: str, session: SessionId | None) -> tuple[Bucket, ...]:
+        """What a letter takes from: it goes out while there is some left in all of them."""
+        local, _, domain = recipient.lower().rpartition("@")
+        address = f"{local.partition('+')[0]}@{domain}"
+        scopes = {f"to {address}": self.letters_per_hour}
+        if session is not None:
+            scopes[f"in the conversation {session}"] = self.replies_per_hour
+        caps = {f"letters {scope}": most for scope, most in scopes.items()}
+        if kind in COURTESIES:
+            caps |= {f"courtesies {scope}": (most + 1) // 2 for scope, most in scopes.items()}
+        if kind in UNASKED:
+            caps[f"unasked letters to {address}"] = self.unasked_letters_per_hour
+        if kind in TO_STRANGERS:
+            caps["letters to strangers"] = self.stranger_letters_per_hour
+        return tuple(Bucket(key, most, most) for key, most in caps.items())
 
     def retry_delay(self, attempts: int, chance: float) -> float:
         """How long a letter waits after its attempt number `attempts`: between half and all of the step."""

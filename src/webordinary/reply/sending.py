@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
-from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
+from webordinary.core.mail import Letter, LetterKind, MailId
 from webordinary.core.trouble import Troubles
 from webordinary.core.views import JobView
 from webordinary.ports.blobs import Blobs
@@ -26,15 +24,15 @@ from webordinary.ports.ledger import Ledger
 from webordinary.ports.mailbox import Mailbox
 from webordinary.ports.mailer import Mailer, Rejected, Sent, TryLater
 from webordinary.ports.outbox import Outbox
+from webordinary.ports.quotas import Bucket, Quotas
 from webordinary.reply.compose import Composed, Letterhead, Unanswerable, compose
 from webordinary.reply.facts import Case, newer_job, session_of
 from webordinary.reply.pictures import pictures
-from webordinary.reply.rules import ABOUT_A_JOB, COURTESIES, SendingLimits, why_not_send
+from webordinary.reply.rules import ABOUT_A_JOB, COURTESIES, UNASKED, SendingLimits, why_not_send
 
 log = logging.getLogger("webordinary.sender")
 
 LOOKING, NOTING = "no answer to a look for letters", "the fate of a letter could not be noted yet"
-HOUR_SECONDS = 3600.0
 STORE_SECONDS = 1.0  # between two tries when the store does not answer
 NOTING_TRIES = 10  # of writing down what became of a letter
 
@@ -46,6 +44,7 @@ class Office:
     outbox: Outbox
     mailbox: Mailbox
     ledger: Ledger
+    quotas: Quotas
     mailer: Mailer
     clock: Clock
     letterhead: Letterhead
@@ -95,7 +94,6 @@ class Sender:
         self._troubles = Troubles(log, office.clock.monotonic)
         self._stopping = asyncio.Event()
         self._in_hand: set[asyncio.Task[None]] = set()
-        self._under_way: Counter[SessionId] = Counter()
 
     def stop(self) -> None:
         """Take no further letter, finish those in hand; then `run` ends."""
@@ -153,20 +151,19 @@ class Sender:
     async def _deal_with(self, letter: Letter, held_until: float) -> None:
         """Send a letter and write down what became of it. Nothing that goes wrong here gets any further."""
         name = f"{letter.kind} about {letter.about}"
-        with ExitStack() as afterwards:
-            try:
-                fate = await self._send(letter, held_until, afterwards)
-            except BackendUnavailable as error:
-                fate = LeftAlone(f"the store did not answer: {error}")
-            except Exception as error:
-                log.exception("the letter %s could not be dealt with", name)
-                fate = self._try_again(letter, f"an error of ours: {type(error).__name__}")
-            try:
-                await self._note(letter, fate, name)
-            except WebordinaryError as error:
-                log.warning("the letter %s may go out twice, its fate could not be noted: %s", name, error)
+        try:
+            fate = await self._send(letter, held_until)
+        except BackendUnavailable as error:
+            fate = LeftAlone(f"the store did not answer: {error}")
+        except Exception as error:
+            log.exception("the letter %s could not be dealt with", name)
+            fate = self._try_again(letter, f"an error of ours: {type(error).__name__}")
+        try:
+            await self._note(letter, fate, name)
+        except WebordinaryError as error:
+            log.warning("the letter %s may go out twice, its fate could not be noted: %s", name, error)
 
-    async def _send(self, letter: Letter, held_until: float, afterwards: ExitStack) -> Fate:
+    async def _send(self, letter: Letter, held_until: float) -> Fate:
         """Find out what the letter is about, write it, and hand it over if it may go out."""
         office = self._office
         case = await self._case(letter)
@@ -180,11 +177,11 @@ class Sender:
         if isinstance(composed, Unanswerable):
             return Abandoned(composed.reason)
         session = session_of(letter, case)
+        caps = self._limits.caps(letter.kind, composed.recipient, session)
+        empty = await office.quotas.spend(caps, f"letter {letter.key}")
+        if empty is not None:
+            return self._over_the_cap(letter, empty)
         if session is not None:
-            if await self._letters_this_hour(session) >= self._limits.cap(letter.kind):
-                return self._over_the_cap(letter)
-            self._under_way[session] += 1
-            afterwards.callback(self._under_way.subtract, [session])
             await office.mailbox.remember(session, composed.message_id)
         if self._clock.monotonic() + self._limits.send_seconds > held_until:
             return LeftAlone("it was held for too long")
@@ -211,15 +208,10 @@ class Sender:
             return Abandoned(f"{reason}; that was attempt number {letter.attempts}, the last one")
         return Postponed(self._limits.retry_delay(letter.attempts, self._clock.chance()), reason)
 
-    async def _letters_this_hour(self, session: SessionId) -> int:
-        """What went out in a conversation, and what is about to: several letters of it may be in hand."""
-        sent = await self._outbox.sent_since(session, self._clock.now() - HOUR_SECONDS)
-        return sent + self._under_way[session]
-
-    def _over_the_cap(self, letter: Letter) -> Postponed | Abandoned:
-        """Answers wait for room; a courtesy that waits is none."""
-        reason = f"this conversation has had {self._limits.cap(letter.kind)} letters within an hour"
-        if letter.kind in COURTESIES:
+    def _over_the_cap(self, letter: Letter, cap: Bucket) -> Postponed | Abandoned:
+        """Answers wait for room; what nobody asked for does not, nor a courtesy: one that waits is none."""
+        reason = f"there were {cap.burst} {cap.key} within an hour"
+        if letter.kind in COURTESIES or letter.kind in UNASKED:
             return Abandoned(reason)
         return Postponed(self._limits.capped_seconds * (0.5 + self._clock.chance() / 2), reason)
 

@@ -79,11 +79,19 @@ def open_mail_room(
         outbox=backend.outbox,
         mailbox=backend.mailbox,
         ledger=backend.ledger,
+        quotas=backend.quotas,
         mailer=mailer,
         clock=clock,
         letterhead=Letterhead(mail.address, key),
         blobs=blobs,
-        limits=SendingLimits(hold_seconds=3 * mail.send_seconds, send_seconds=mail.send_seconds),
+        limits=SendingLimits(
+            hold_seconds=3 * mail.send_seconds,
+            send_seconds=mail.send_seconds,
+            replies_per_hour=mail.replies_per_hour,
+            letters_per_hour=mail.letters_per_hour,
+            unasked_letters_per_hour=mail.unasked_letters_per_hour,
+            stranger_letters_per_hour=mail.stranger_letters_per_hour,
+        ),
     )
 
     async def close() -> None:

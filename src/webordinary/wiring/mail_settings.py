@@ -40,6 +40,10 @@ class MailSettings:
     inbound_resend_api_key: str = field(default="", repr=False)
     inbound_resend_api: str = "https://api.resend.com"
     inbound_cloudflare_secret: str = field(default="", repr=False)
+    replies_per_hour: int = 30  # in one conversation
+    letters_per_hour: int = 60  # to one address
+    unasked_letters_per_hour: int = 5  # to one address, of those that a forger can cause
+    stranger_letters_per_hour: int = 100  # to all strangers together
     send_seconds: float = 60.0  # to hand a reply over; after a crash its letter waits three times that
     quotas: QuotaLimits = field(default_factory=QuotaLimits)
 

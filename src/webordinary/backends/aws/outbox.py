@@ -19,15 +19,14 @@ from webordinary.backends.aws.letters import (
     letter_key,
     letter_of,
 )
-from webordinary.backends.aws.mailbox import mail_key
 from webordinary.backends.aws.settings import AwsSettings
-from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX, SENT_INDEX
+from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX
 from webordinary.backends.aws.values import Item
 from webordinary.backends.letters import LetterState, due_moment, is_due, standing
 from webordinary.backends.polling import Nothing, poll
 from webordinary.backends.wakeups import LETTERS, Wakeups
 from webordinary.core.errors import NotFound
-from webordinary.core.mail import Letter, LetterKind, SessionId
+from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
 
@@ -119,16 +118,9 @@ class AwsOutbox:
         while item["state"] != LetterState.SENT:
             now = self._clock.now()
             put: Item = {"state": LetterState.SENT.value, "sentAt": now, "messageId": storable(message_id)}
-            session = item.get("session") or await self._session_of(item.get("mail"))
-            if session is not None:
-                put |= {"session": session, "sentIn": session}
             if await self._changed(item, put, {"state": item["state"]}, remove=NOT_OWED):
                 return
             item = await self._known(letter.about, letter.kind)
-
-    async def _session_of(self, mail: str | None) -> str | None:
-        record = await self._dynamo.get(self._settings.sessions, mail_key(mail)) if mail else None
-        return record.get("session") if record else None
 
     async def postpone(self, letter: Letter, seconds: float, reason: str) -> None:
         """See `Outbox.postpone`."""
@@ -160,12 +152,7 @@ class AwsOutbox:
             raise NotFound(f"no letter {kind} about {about} was ever owed")
         return item
 
-    # --- counting and listing ---------------------------------------------------------------------
-
-    async def sent_since(self, session: SessionId, moment: float) -> int:
-        """See `Outbox.sent_since`."""
-        where = Where(self._settings.outbox, ("sentIn", session), SENT_INDEX, ("sentAt", ">=", moment))
-        return len(await self._dynamo.query(where))
+    # --- listing ---------------------------------------------------------------------------------
 
     async def letters(
         self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None

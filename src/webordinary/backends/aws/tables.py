@@ -25,7 +25,6 @@ ID_INDEX = "id-index"  # of jobs by the beginning of their id
 TIME_INDEX = "time-index"  # of everything that happened, in its order
 DUE_INDEX = "due-index"  # of letters and callbacks that are owed, longest due first
 ORDER_INDEX = "order-index"  # of letters, in the order in which they were owed
-SENT_INDEX = "sent-index"  # of letters that went out, by conversation
 
 READY_SECONDS = 60.0
 READY_PAUSE_SECONDS = 0.2
@@ -89,7 +88,6 @@ def tables(settings: AwsSettings) -> tuple[Table, ...]:
             indexes=(
                 Index(DUE_INDEX, "owed", "due"),
                 Index(ORDER_INDEX, "all", "order"),
-                Index(SENT_INDEX, "sentIn", "sentAt", number=True),
             ),
         ),
         Table(settings.workers, "containerId", ttl="ttl"),

@@ -71,8 +71,3 @@ class MemoryMailbox:
     async def remember(self, session: SessionId, message_id: str) -> None:
         """See `Mailbox.remember`."""
         self._threads[storable(message_id)] = session
-
-    def session_of(self, mail: MailId | None) -> SessionId | None:
-        """Say which conversation a mail belongs to."""
-        record = self._mails.get(mail) if mail is not None else None
-        return record.session if record else None

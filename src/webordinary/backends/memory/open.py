@@ -24,7 +24,7 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
     store = OperatedStore(limits, clock, wakeups)
     broker = TransactionalBroker(store, wakeups, clock)
     mailbox, quotas = MemoryMailbox(), MemoryQuotas(clock)
-    outbox = MemoryOutbox(store.letters, mailbox.session_of, wakeups, clock)
+    outbox = MemoryOutbox(store.letters, wakeups, clock)
     return Backend(
         broker=broker,
         gatekeeper=broker,

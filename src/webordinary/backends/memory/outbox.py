@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +11,7 @@ from webordinary.backends.polling import Nothing, poll
 from webordinary.backends.wakeups import LETTERS, Wakeups
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
-from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, SessionId
+from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, SessionId
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
 
@@ -70,16 +69,9 @@ class Letters:
 class MemoryOutbox:
     """See `Outbox`."""
 
-    def __init__(
-        self,
-        letters: Letters,
-        session_of: Callable[[MailId | None], SessionId | None],
-        wakeups: Wakeups,
-        clock: Clock,
-    ) -> None:
-        """Send the letters that are in these books; mails know the conversation they belong to."""
-        self._letters, self._session_of = letters, session_of
-        self._wakeups, self._clock = wakeups, clock
+    def __init__(self, letters: Letters, wakeups: Wakeups, clock: Clock) -> None:
+        """Send the letters that are in these books."""
+        self._letters, self._wakeups, self._clock = letters, wakeups, clock
 
     async def owe(self, letter: Letter) -> bool:
         """See `Outbox.owe`."""
@@ -106,8 +98,6 @@ class MemoryOutbox:
         """See `Outbox.sent`."""
         row = self._row(letter)
         if row.state is not LetterState.SENT:
-            session = row.letter.session or self._session_of(row.letter.mail)
-            row.letter = replace(row.letter, session=session)
             row.state, row.held_by = LetterState.SENT, None
             row.sent_at, row.message_id = self._clock.now(), storable(message_id)
 
@@ -124,13 +114,6 @@ class MemoryOutbox:
         row = self._row(letter)
         if row.state is LetterState.OWED and row.letter.attempts == letter.attempts:
             row.state, row.held_by, row.reason = LetterState.ABANDONED, None, storable(reason)
-
-    async def sent_since(self, session: SessionId, moment: float) -> int:
-        """See `Outbox.sent_since`."""
-        return sum(
-            row.state is LetterState.SENT and row.letter.session == session and row.sent_at >= moment
-            for row in self._letters.rows.values()
-        )
 
     async def letters(
         self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None

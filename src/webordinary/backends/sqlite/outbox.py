@@ -53,16 +53,6 @@ class SqliteOutbox:
         """See `Outbox.abandon`."""
         await self._engine.write(lambda tx: _abandon(tx, letter, reason))
 
-    async def sent_since(self, session: SessionId, moment: float) -> int:
-        """See `Outbox.sent_since`."""
-        row = self._engine.read(
-            lambda tx: tx.one(
-                "SELECT COUNT(*) FROM letters WHERE state = 'sent' AND session = ? AND sent_at >= ?",
-                (session, moment),
-            )
-        )
-        return int(row[0]) if row else 0
-
     async def letters(
         self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
     ) -> list[tuple[Letter, str]]:
@@ -128,8 +118,7 @@ def _take(tx: Tx, sender: str, limit: int, hold: float) -> list[Letter]:
 def _sent(tx: Tx, letter: Letter, message_id: str) -> None:
     _known(tx, letter.about, letter.kind)
     tx.do(
-        "UPDATE letters SET state = 'sent', held_by = NULL, sent_at = ?, message_id = ?,"
-        " session = IFNULL(session, (SELECT session FROM mails WHERE mails.id = letters.mail))"
+        "UPDATE letters SET state = 'sent', held_by = NULL, sent_at = ?, message_id = ?"
         " WHERE about = ? AND kind = ? AND state <> 'sent'",
         (tx.now, storable(message_id), letter.about, letter.kind.value),
     )

@@ -188,6 +188,7 @@ MIGRATIONS: tuple[str, ...] = (
 
     -- By which moment a bucket's level was written: a clock that was set back changes no level.
     ALTER TABLE buckets ADD COLUMN at REAL NOT NULL DEFAULT 0;
+    DROP INDEX letters_sent;  -- letters of a conversation are counted in a bucket
     """,
 )
 
