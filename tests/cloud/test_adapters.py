@@ -13,12 +13,12 @@ from webordinary.adapters.s3.letters import S3Letters
 from webordinary.adapters.ses_mailer import SesMailer
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.ports.mailer import Rejected, Sent, TryLater
-from webordinary.wiring.cloud import buckets, cloud_blobs, cloud_letters, cloud_mailer
+from webordinary.wiring.cloud import buckets, cloud_letters, cloud_mailer
 
 
 @pytest.fixture
 def blobs(account: Account) -> S3Blobs:
-    return cloud_blobs(account.settings)
+    return S3Blobs(buckets(account.settings), account.settings.cloud.bucket("blobs_bucket"))
 
 
 @pytest.mark.parametrize("content", [b"", b"a mail", bytes(range(256)) * 4096])

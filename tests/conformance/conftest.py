@@ -12,6 +12,7 @@ import pytest
 
 from tests.aws.emulated import cloud, new_settings, set_up  # noqa: F401 - cloud is a fixture
 from tests.conformance.world import LIMITS, ManualClock, World
+from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.backends.aws.open import open_aws
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite import wakeups as sqlite_wakeups
@@ -28,14 +29,16 @@ def fresh_memory(_: pytest.FixtureRequest, clock: ManualClock, limits: Limits) -
 
 def fresh_sqlite(request: pytest.FixtureRequest, clock: ManualClock, limits: Limits) -> Backend:
     folder: Path = request.getfixturevalue("tmp_path")
-    return open_sqlite(folder / clock.unique(), clock, limits)
+    home = folder / clock.unique()
+    return open_sqlite(home, clock, limits, large=FolderBlobs(home / "blobs"))
 
 
 def fresh_aws(request: pytest.FixtureRequest, clock: ManualClock, limits: Limits) -> Backend:
     """One emulator for all tests of a process; each has tables and queues of its own."""
     settings = new_settings(request.getfixturevalue("cloud"))
     set_up(settings, clock)
-    return open_aws(settings, clock, limits)
+    blobs = FolderBlobs(request.getfixturevalue("tmp_path") / clock.unique())
+    return open_aws(settings, clock, limits, blobs=blobs)
 
 
 OPENERS: dict[str, Opener] = {"memory": fresh_memory, "sqlite": fresh_sqlite, "aws": fresh_aws}

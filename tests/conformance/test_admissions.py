@@ -28,7 +28,7 @@ def record(name: str = "m1", state: MailState = MailState.ACCEPTED) -> MailRecor
         subject="Spring sale",
         references=(),
         received_at=START,
-        blob="",
+        blob="ab" * 32,
         lane=AMELIA,
         session=SPRING.id,
     )
@@ -40,7 +40,7 @@ def queued(name: str = "m1", job: str = "j1", lane: Lane = AMELIA) -> Job:
 
 def accepted(name: str = "m1", job: str = "j1") -> Admission:
     """A mail that begins a conversation and becomes a job."""
-    return Admission(record(name), (SENDER,), SPRING, queued(name, job))
+    return Admission(record(name), buckets=(SENDER,), session=SPRING, job=queued(name, job))
 
 
 def answered(state: MailState = MailState.ANSWERED) -> Admission:
@@ -62,6 +62,26 @@ async def test_a_mail_leaves_its_record_conversation_job_and_letters(world: Worl
     assert await world.backend.mailbox.thread(["<m1@example.org>"]) == SPRING
     assert await jobs(world) == ["j1"]
     assert await letters(world) == [("j1", LetterKind.ACCEPTED)]
+
+
+@pytest.mark.parametrize("raw", [b"From: a@example.org\r\n\r\nHi\xff", b"", b"x" * 200_000])
+async def test_its_bytes_are_kept_as_they_came(world: World, raw: bytes) -> None:
+    """Also where nobody could read them."""
+    came = Admission(replace(record(state=MailState.QUARANTINED), blob=""), raw)
+    for _ in range(2):
+        kept = await world.backend.admissions.admit(came)
+        assert isinstance(kept, MailRecord)
+        assert await world.backend.blobs.get(kept.blob) == raw
+    assert await world.backend.mailbox.mail(MailId("m1")) == kept
+
+
+async def test_a_known_mail_with_other_bytes_keeps_its_own(world: World) -> None:
+    """Message-IDs can be copied."""
+    came = replace(accepted(), record=replace(record(), blob=""), raw=b"first")
+    kept = await world.backend.admissions.admit(came)
+    assert await world.backend.admissions.admit(replace(came, raw=b"second")) == kept
+    assert isinstance(kept, MailRecord)
+    assert await world.backend.blobs.get(kept.blob) == b"first"
 
 
 async def test_its_lane_is_claimed_by_whoever_waits(world: World) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.world import LIMITS, ManualClock
-from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.adapters.mail_checks.checks import OfflineChecks
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite.open import open_sqlite
@@ -58,11 +57,10 @@ class OutOfReach:
 class Door:
     """A reception with two projects behind it."""
 
-    def __init__(self, backend: Backend, folder: Path, clock: ManualClock) -> None:
+    def __init__(self, backend: Backend, clock: ManualClock) -> None:
         self.backend, self.clock = backend, clock
         self.reception = Reception(
             backend=backend,
-            blobs=FolderBlobs(folder),
             reader=Reader(),
             checks=OfflineChecks(),
             images=NoPictures(),
@@ -108,5 +106,5 @@ def door(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Door]:
     clock = ManualClock()
     is_memory = request.param == "memory"
     backend = open_memory(clock, LIMITS) if is_memory else open_sqlite(tmp_path / "home", clock, LIMITS)
-    yield Door(backend, tmp_path / "blobs", clock)
+    yield Door(backend, clock)
     backend.close()

@@ -27,7 +27,7 @@ async def test_bytes_come_back_as_they_went_in(folder: Path, content: bytes) -> 
     key = await FolderBlobs(folder).put(content)
     assert key == hashlib.sha256(content).hexdigest()
     assert await FolderBlobs(folder).get(key) == content
-    assert files_in(folder) == [f"{key[:2]}/{key[2:4]}/{key}"]
+    assert files_in(folder) == [f"{key[:2]}/{key}"]
 
 
 async def test_the_same_bytes_twice_are_one(folder: Path) -> None:
@@ -61,7 +61,7 @@ async def test_a_damaged_blob_is_never_given_out_and_mended_by_the_next_put(fold
     """A disk may lose what it promised; then the mail's second delivery puts it right."""
     blobs = FolderBlobs(folder)
     key = await blobs.put(b"mail")
-    (folder / key[:2] / key[2:4] / key).write_bytes(b"mali")
+    (folder / key[:2] / key).write_bytes(b"mali")
     with pytest.raises(BackendUnavailable, match="damaged"):
         await blobs.get(key)
     assert await blobs.put(b"mail") == key
@@ -83,12 +83,32 @@ async def test_everything_is_synced_before_put_returns(folder: Path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(Path, "rename", rename)
-    key = await FolderBlobs(folder).put(b"mail")
-    folders = [f"fsync {name}" for name in (key[2:4], key[:2], "blobs", "home")]
+    blobs = FolderBlobs(folder)
+    key = await blobs.put(b"mail")
+    folders = [f"fsync {name}" for name in (key[:2], "blobs", "home")]
     assert events[1:] == ["rename", *folders]
     events.clear()
-    await FolderBlobs(folder).put(b"mail")
+    await FolderBlobs(folder).put(b"mail")  # another process: it can't know how far the first one came
     assert events == folders
+    events.clear()
+    await blobs.put(beside(key))
+    assert events[1:] == ["rename", f"fsync {key[:2]}"]
+    assert len(events) == 3
+
+
+def beside(key: str) -> bytes:
+    """Bytes whose blob comes into the same folder as another one."""
+    numbered = (str(number).encode() for number in range(10_000))
+    return next(one for one in numbered if hashlib.sha256(one).hexdigest()[:2] == key[:2])
+
+
+async def test_a_blob_of_an_earlier_layout_is_still_found(folder: Path) -> None:
+    """Folders used to be two levels deep."""
+    key = hashlib.sha256(b"mail").hexdigest()
+    path = folder / key[:2] / key[2:4] / key
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"mail")
+    assert await FolderBlobs(folder).get(key) == b"mail"
 
 
 async def test_a_full_disk_is_told_and_leaves_nothing_behind(
@@ -118,11 +138,11 @@ async def test_what_a_killed_process_left_unfinished_is_removed(folder: Path) ->
     long_ago = time.time() - LEFTOVER_SECONDS - 1
     os.utime(old, (long_ago, long_ago))
     key = await FolderBlobs(folder).put(b"mail")
-    assert files_in(folder) == sorted([f"{key[:2]}/{key[2:4]}/{key}", "unfinished/fresh"])
+    assert files_in(folder) == sorted([f"{key[:2]}/{key}", "unfinished/fresh"])
 
 
 async def test_blobs_are_for_their_owner_only(folder: Path) -> None:
     """They hold people's mail."""
     key = await FolderBlobs(folder).put(b"mail")
-    assert (folder / key[:2] / key[2:4] / key).stat().st_mode & 0o077 == 0
+    assert (folder / key[:2] / key).stat().st_mode & 0o077 == 0
     assert folder.stat().st_mode & 0o077 == 0

@@ -18,7 +18,6 @@ import pytest
 from tests.authentication.world import OWNER, letter, resolver, signed
 from tests.flows.door import NoPictures
 from tests.mail_services.services import Posted, resend_mails, settings
-from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.adapters.mail_checks.checks import OriginChecks
 from webordinary.adapters.mail_services.door import InboundDoor
 from webordinary.adapters.system_clock import SystemClock
@@ -101,7 +100,6 @@ async def open_room(
         checks = OriginChecks(dns or resolver(), clock)
         reception = Reception(
             backend=backend,
-            blobs=FolderBlobs(tmp_path / "blobs"),
             reader=Reader(),
             checks=checks,
             images=NoPictures(),

@@ -36,7 +36,7 @@ async def test_a_signed_mail_is_a_job_by_the_time_it_is_answered(room: Room, nam
     assert (record.state, record.reason) == (MailState.ACCEPTED, "")
     assert answer.json() == {"kept": record.id}
     assert await room.jobs() == ["Change the title to Spring Sale"]
-    assert await room.reception.blobs.get(record.blob) == written()
+    assert await room.reception.backend.blobs.get(record.blob) == written()
 
 
 async def test_mailgun_may_post_its_form_in_parts(room: Room) -> None:

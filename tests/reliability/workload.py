@@ -11,7 +11,7 @@ import apsw
 
 from tests.reliability.disk import Files, Operation
 from tests.reliability.recorder import recorder_of
-from webordinary.backends.sqlite import claiming, submitting, working
+from webordinary.backends.sqlite import admissions, claiming, submitting, working
 from webordinary.backends.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
 from webordinary.backends.sqlite.tx import Row, Tx, Values
 from webordinary.core.claim import Claim, Claimed, Delivery, Presence, WorkerId
@@ -19,7 +19,10 @@ from webordinary.core.errors import ClaimLost
 from webordinary.core.job import Arrival, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
+from webordinary.core.mail import MailId, MailRecord, MailState
 from webordinary.core.outcome import Done, Failed, Outcome, Retry
+from webordinary.ports.admissions import Admission
+from webordinary.ports.quotas import Bucket
 
 DATABASE = "store.db"
 LIMITS = Limits()
@@ -36,6 +39,7 @@ class Books:
     jobs: dict[str, str] = field(default_factory=dict)  # job -> state
     replies: frozenset[str] = frozenset()
     fences: dict[str, int] = field(default_factory=dict)
+    mails: frozenset[str] = frozenset()  # those whose bytes are there as well
     fingerprint: int = 0
 
     @classmethod
@@ -46,6 +50,9 @@ class Books:
             jobs=dict(tx.all("SELECT id, state FROM jobs")),
             replies=frozenset(f"{job} {kind}" for job, kind in tx.all("SELECT about, kind FROM letters")),
             fences=dict(tx.all("SELECT lane, fence FROM lanes")),
+            mails=frozenset(
+                mail for (mail,) in tx.all("SELECT mails.id FROM mails JOIN blobs ON blobs.key = mails.blob")
+            ),
             fingerprint=hash(tuple(rows)),
         )
 
@@ -59,6 +66,7 @@ class Books:
                 for job, state in self.jobs.items()
                 if state in ended and later.jobs.get(job, state) != state
             ),
+            *(f"the mail {mail} is gone" for mail in self.mails - later.mails),
             *(f"the reply owed for {job} is gone" for job in self.replies - later.replies),
             *(
                 f"the fence of {lane} went back from {fence} to {later.fences.get(lane, 0)}"
@@ -139,7 +147,7 @@ class Life:
         tx = RecordedTx(self._connection, self._now)
         verbs = (
             self._submit,
-            self._submit,
+            self._admit,
             self._claim,
             self._deliver,
             self._deliver,
@@ -158,12 +166,26 @@ class Life:
         self._recording.commits.append((len(self._recording.log), books))
 
     def _submit(self, tx: Tx) -> None:
+        assert isinstance(submitting.submit(tx, LIMITS, self._job()), Submitted)
+
+    def _admit(self, tx: Tx) -> None:
+        """A mail comes in, with all that follows from it."""
+        job = self._job()
+        raw = f"Message-ID: <{job.id}@example.org>\r\n\r\n{job.instruction}".encode()
+        record = MailRecord(
+            MailId(job.id), "", MailState.ACCEPTED, "", "scott@example.org", "", (), self._now, "", job.lane
+        )
+        quota = Bucket(f"sender {self._rng.randrange(5)}", burst=1000, per_hour=1000)
+        admitted = admissions.admit(tx, LIMITS, Admission(record, raw, (quota,), job=job))
+        assert isinstance(admitted, MailRecord)
+        assert admitted.job == job.id
+
+    def _job(self) -> Job:
         self._named += 1
         name = f"{self._rng.randrange(16**6):06x}-{self._named}"
         text = "x" * self._rng.choice((20, 20, 300, 6000))  # some need pages of their own
         arrival = self._rng.choice((Arrival.QUEUE, Arrival.QUEUE, Arrival.QUEUE, *Arrival))
-        job = Job(JobId(name), self._rng.choice(LANES), text, name, arrival, wants_reply=True)
-        assert isinstance(submitting.submit(tx, LIMITS, job), Submitted)
+        return Job(JobId(name), self._rng.choice(LANES), text, name, arrival, wants_reply=True)
 
     def _claim(self, tx: Tx) -> None:
         claimed = claiming.claim(

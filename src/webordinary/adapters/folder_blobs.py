@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from webordinary.adapters.durable_folder import make_durable, translated
 from webordinary.core.errors import BackendUnavailable, NotFound
+from webordinary.ports.blobs import blob_key
 
 UNFINISHED_FOLDER = "unfinished"
 LEFTOVER_SECONDS = 3600.0  # an unfinished file this old has nobody who writes it
@@ -27,6 +27,7 @@ class FolderBlobs:
     def __init__(self, folder: Path) -> None:
         """Keep blobs in this folder; it is created with the first one."""
         self._folder, self._unfinished = folder, folder / UNFINISHED_FOLDER
+        self._durable: set[Path] = set()  # folders whose own names survive a power cut
         self._cleared = False
 
     async def put(self, content: bytes) -> str:
@@ -39,21 +40,22 @@ class FolderBlobs:
             raise NotFound(f"{key!r} is no name of a blob")
         return await asyncio.to_thread(self._get, key)
 
-    def _path(self, key: str) -> Path:
-        return self._folder / key[:2] / key[2:4] / key
-
     def _put(self, content: bytes) -> str:
-        key = hashlib.sha256(content).hexdigest()
-        path = self._path(key)
+        """Two syncs: the file, and its name. Few folders, so that they are there already, mostly."""
+        key = blob_key(content)
+        path = self._folder / key[:2] / key
         with translated(self._folder):
             if not _is_whole(path, content):
-                for folder in (self._folder, self._unfinished, path.parent.parent, path.parent):
+                for folder in (self._folder, self._unfinished, path.parent):
                     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._clear_leftovers()
                 self._write(path, content)
             # Also where it was there before: whoever put it there may not have got this far.
-            for folder in (path.parent, path.parent.parent, self._folder, self._folder.parent):
-                make_durable(folder)
+            make_durable(path.parent)
+            if path.parent not in self._durable:
+                make_durable(self._folder)
+                make_durable(self._folder.parent)
+                self._durable.add(path.parent)
         return key
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -82,15 +84,13 @@ class FolderBlobs:
                     leftover.unlink()
 
     def _get(self, key: str) -> bytes:
-        path = self._path(key)
-        with translated(self._folder):
-            try:
+        for path in (self._folder / key[:2] / key, self._folder / key[:2] / key[2:4] / key):  # as it was once
+            with translated(self._folder), contextlib.suppress(FileNotFoundError):
                 content = path.read_bytes()
-            except FileNotFoundError as error:
-                raise NotFound(f"there is no blob {key}") from error
-        if hashlib.sha256(content).hexdigest() != key:
-            raise BackendUnavailable(f"{path} is damaged: its content is not what was written")
-        return content
+                if blob_key(content) != key:
+                    raise BackendUnavailable(f"{path} is damaged: its content is not what was written")
+                return content
+        raise NotFound(f"there is no blob {key}")
 
 
 def _is_whole(path: Path, content: bytes) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.mail import MailRecord, reconsidered
 from webordinary.ports.admissions import Admission
+from webordinary.ports.blobs import Blobs
 from webordinary.ports.broker import Broker
 from webordinary.ports.mailbox import Mailbox
 from webordinary.ports.outbox import Outbox
@@ -20,10 +21,13 @@ class StepwiseAdmissions:
     mailbox: Mailbox
     broker: Broker
     outbox: Outbox
+    blobs: Blobs
 
     async def admit(self, admission: Admission) -> MailRecord | Bucket:
         """See `Admissions.admit`. The record goes before the job: whoever ends the job answers the record."""
         wanted = admission.record
+        if not wanted.blob:
+            wanted = replace(wanted, blob=await self.blobs.put(admission.raw))
         empty = await self.quotas.spend(admission.buckets, wanted.id)
         if empty is not None:
             return empty

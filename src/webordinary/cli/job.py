@@ -25,7 +25,6 @@ from webordinary.core.mail import MailId
 from webordinary.core.views import JobView, LaneEvent
 from webordinary.core.waiting import Reason, counted
 from webordinary.core.work import KeptEvent
-from webordinary.wiring.stores import open_blobs
 
 EVENTS_MAX = 500
 
@@ -79,7 +78,7 @@ async def _patch(job: JobView, desk: Desk) -> str:
     key = job.facts.get("patch", "")
     if not key:
         return ""
-    content = await open_blobs(desk.settings).get(key)
+    content = await desk.backend.blobs.get(key)
     return content.decode(errors="replace")
 
 

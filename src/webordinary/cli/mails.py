@@ -10,7 +10,6 @@ from webordinary.cli.exits import Exit
 from webordinary.cli.words import FAINT, GREEN, RED, YELLOW, Cell, ago, clean, one_line, print_json, table
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import MailId, MailRecord, MailState
-from webordinary.wiring.stores import open_blobs
 
 HEAD = ("MAIL", "STATE", "CAME", "FROM", "JOB", "SUBJECT / REASON")
 SUBJECT_CHARACTERS = 40
@@ -55,7 +54,7 @@ async def _list(args: argparse.Namespace, desk: Desk) -> int:
 
 async def _show(args: argparse.Namespace, desk: Desk) -> int:
     mail = await _known(desk, args.mail)
-    raw = await open_blobs(desk.settings).get(mail.blob)
+    raw = await desk.backend.blobs.get(mail.blob)
     text = raw.decode("utf-8", "replace")
     if args.json:
         print_json({"mail": mail, "raw": text})

@@ -6,6 +6,7 @@ means that the sender's server delivers it again, and nothing is done twice.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 
 from webordinary.core.errors import CannotTellNow, NotFound
@@ -40,7 +41,6 @@ from webordinary.intake.auto_replies import envelope_automation
 from webordinary.intake.files import web_ready
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
-from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
 from webordinary.ports.images import Images
 from webordinary.ports.mail_checks import MailChecks
@@ -67,7 +67,6 @@ class Reception:
     """Everything a mail meets on its way in."""
 
     backend: Backend
-    blobs: Blobs
     reader: MailReader
     checks: MailChecks
     images: Images
@@ -83,29 +82,28 @@ class Reception:
         `may_come_again`: whoever brings it would bring it again. Then a sender that can't be looked up just
         now raises `CannotTellNow` instead of being doubted for good.
         """
-        blob = await self.blobs.put(raw)
         mail = await self.reader.read(raw)
-        record = self._record(mail, blob)
+        draft = Admission(self._record(mail), raw)
         automatic = mail.automatic or envelope_automation(envelope)
-        if automatic and not await self._may_be_a_member(automatic, record):
-            return await self._set_aside(automatic, mail, record, raw, envelope)
+        if automatic and not await self._may_be_a_member(automatic, draft.record):
+            return await self._set_aside(automatic, mail, draft, envelope)
         if isinstance(mail, UnreadableMail):
-            return await self._unreadable(mail, record, raw, envelope)
+            return await self._unreadable(mail, draft, envelope)
         session_id = session_from_addresses(envelope.recipients, mail.session_header, self.token_key)
         if session_id.startswith(CONFIRMATION):
-            return await self._confirmed(mail, record, session_id.removeprefix(CONFIRMATION))
+            return await self._confirmed(mail, draft, session_id.removeprefix(CONFIRMATION))
         checks = await self.checks.check(raw, envelope, mail.from_address)
         match authenticate(mail, checks, self.trust):
             case Authenticated(address):
-                return await self._from_member(mail, record, address, session_id)
+                return await self._from_member(mail, draft, address, session_id)
             case NotAuthenticated() as doubt:
                 if checks.unsure and may_come_again:
                     raise CannotTellNow(
                         f"the sender {mail.from_address} can't be looked up now: {doubt.reason}"
                     )
-                return await self._doubted(record, doubt)
+                return await self._doubted(draft, doubt)
 
-    def _record(self, mail: ParsedMail | UnreadableMail, blob: str) -> MailRecord:
+    def _record(self, mail: Mail) -> MailRecord:
         sender = mail.from_address if isinstance(mail, ParsedMail) else mail.reply_to
         record = MailRecord(
             id=mail_id(mail.message_id or mail.content_hash, sender),
@@ -116,7 +114,7 @@ class Reception:
             subject="",
             references=(),
             received_at=self.clock.now(),
-            blob=blob,
+            blob="",  # named by the store
         )
         if isinstance(mail, UnreadableMail):
             return record
@@ -130,7 +128,7 @@ class Reception:
         return is_suspect and bool(await self.backend.directory.lanes_of(record.from_address))
 
     async def _set_aside(
-        self, automatic: Automatic, mail: Mail, record: MailRecord, raw: bytes, envelope: Envelope
+        self, automatic: Automatic, mail: Mail, draft: Admission, envelope: Envelope
     ) -> MailRecord:
         """Keep automatic mail. A member who wrote through a list or in bulk is told, once a day.
 
@@ -139,120 +137,129 @@ class Reception:
         """
         letters = []
         is_indirect = automatic.kind is Automation.INDIRECT
-        known = is_indirect and await self.backend.directory.lanes_of(record.from_address)
+        known = is_indirect and await self.backend.directory.lanes_of(draft.record.from_address)
         if known and isinstance(mail, ParsedMail):
-            checks = await self.checks.check(raw, envelope, mail.from_address)
+            checks = await self.checks.check(draft.raw, envelope, mail.from_address)
             verdict = authenticate(mail, checks, self.trust)
             if isinstance(verdict, Authenticated) or verdict.weak:
                 about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
-                letters.append(Letter(about, LetterKind.SET_ASIDE, record.id))
-        return await self._keep(record, MailState.IGNORED, automatic.reason, *letters)
+                letters.append(Letter(about, LetterKind.SET_ASIDE, draft.record.id))
+        return await self._keep(draft, MailState.IGNORED, automatic.reason, *letters)
 
-    async def _doubted(self, record: MailRecord, doubt: NotAuthenticated) -> MailRecord:
+    async def _doubted(self, draft: Admission, doubt: NotAuthenticated) -> MailRecord:
         """Keep it for the operator. A member whose server proves little is asked at the address on file."""
+        record = draft.record
         known = doubt.weak and await self.backend.directory.lanes_of(record.from_address)
         asked = (
             [self._letter(LetterKind.CONFIRM, record, token=f"{CONFIRMATION}{record.id}")] if known else []
         )
-        return await self._keep(record, MailState.QUARANTINED, doubt.reason, *asked)
+        return await self._keep(draft, MailState.QUARANTINED, doubt.reason, *asked)
 
-    async def _confirmed(self, mail: ParsedMail, record: MailRecord, confirmed: str) -> MailRecord:
+    async def _confirmed(self, mail: ParsedMail, draft: Admission, confirmed: str) -> MailRecord:
         """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""
         original = await self.backend.mailbox.mail(MailId(confirmed))
         if original is None or original.from_address != mail.from_address:
             reason = "it confirms a mail that is not its sender's"
-            return await self._keep(record, MailState.QUARANTINED, reason)
+            return await self._keep(draft, MailState.QUARANTINED, reason)
         if not says_yes(mail.own_words):
-            return await self._keep(record, MailState.ANSWERED, "did not confirm an earlier mail")
+            return await self._keep(draft, MailState.ANSWERED, "did not confirm an earlier mail")
         if original.state is MailState.QUARANTINED:
             await self._take_up(original, original.from_address, None)
-        return await self._keep(record, MailState.ANSWERED, "confirmed an earlier mail")
+        return await self._keep(draft, MailState.ANSWERED, "confirmed an earlier mail")
 
     async def _take_up(self, original: MailRecord, sender: str, lane: Lane | None) -> None:
         """Go on with a mail that had to wait for its sender's word."""
-        mail = await self.reader.read(await self.blobs.get(original.blob))
+        mail = await self.reader.read(await self.backend.blobs.get(original.blob))
         if not isinstance(mail, ParsedMail):
             return
         if lane is None:
-            await self._from_member(mail, original, sender, "")
+            await self._from_member(mail, Admission(original), sender, "")
         else:
-            await self._dispatch(mail, original, sender, Found(lane, None, "answer"))
+            await self._dispatch(mail, Admission(original), sender, Found(lane, None, "answer"))
 
-    async def _unreadable(
-        self, mail: UnreadableMail, record: MailRecord, raw: bytes, envelope: Envelope
-    ) -> MailRecord:
+    async def _unreadable(self, mail: UnreadableMail, draft: Admission, envelope: Envelope) -> MailRecord:
         """Answer with a plain sentence, but only to somebody who was shown to have written it."""
         if not mail.reply_to:
-            return await self._keep(record, MailState.QUARANTINED, mail.reason)
-        checks = await self.checks.check(raw, envelope, mail.reply_to)
+            return await self._keep(draft, MailState.QUARANTINED, mail.reason)
+        checks = await self.checks.check(draft.raw, envelope, mail.reply_to)
         verdict = authenticate(_bare(mail), checks, self.trust)
         if isinstance(verdict, NotAuthenticated):
-            return await self._keep(record, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
-        return await self._refuse_to_read(Admission(record), mail.reason)
+            return await self._keep(draft, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
+        return await self._refuse_to_read(draft, mail.reason)
 
     # --- members --------------------------------------------------------------------------------------
 
     async def _from_member(
-        self, mail: ParsedMail, record: MailRecord, sender: str, session_id: str
+        self, mail: ParsedMail, draft: Admission, sender: str, session_id: str
     ) -> MailRecord:
         ports = self.backend
         match await identify(mail, sender, session_id, ports.mailbox, ports.directory):
             case Found() as found:
-                return await self._dispatch(mail, record, sender, found)
+                return await self._dispatch(mail, draft, sender, found)
             case Several(lanes):
-                return await self._ask(record, lanes)
+                return await self._ask(draft, lanes)
             case AnswerTo(question, lanes):
                 lane = chosen_lane(mail.own_words, lanes)
                 if lane is None:
-                    return await self._ask(record, lanes)
+                    return await self._ask(draft, lanes)
                 await self._take_up(question, sender, lane)
-                return await self._keep(record, MailState.ANSWERED, f"said that it is about {lane.project}")
+                return await self._keep(draft, MailState.ANSWERED, f"said that it is about {lane.project}")
             case Stranger(reason):
-                letter = self._letter(LetterKind.REFUSED, record, reason=reason)
-                return await self._keep(record, MailState.REFUSED, reason, letter)
+                letter = self._letter(LetterKind.REFUSED, draft.record, reason=reason)
+                return await self._keep(draft, MailState.REFUSED, reason, letter)
 
-    async def _ask(self, record: MailRecord, lanes: tuple[Lane, ...]) -> MailRecord:
+    async def _ask(self, draft: Admission, lanes: tuple[Lane, ...]) -> MailRecord:
         projects = "\n".join(lane.project for lane in lanes[:KNOWN_LANES_SHOWN])
-        letter = self._letter(LetterKind.ASKED, record, projects=projects)
-        return await self._keep(record, MailState.ANSWERED, ASKED, letter)
+        letter = self._letter(LetterKind.ASKED, draft.record, projects=projects)
+        return await self._keep(draft, MailState.ANSWERED, ASKED, letter)
 
-    async def _dispatch(self, mail: ParsedMail, record: MailRecord, sender: str, found: Found) -> MailRecord:
+    async def _dispatch(self, mail: ParsedMail, draft: Admission, sender: str, found: Found) -> MailRecord:
         """A new thread is a new conversation; the mail's own id names it, so that it begins once."""
-        lane, paid_from = found.lane, buckets(sender, found.lane, self.quotas)
+        record, lane = draft.record, found.lane
+        paid_from = buckets(sender, lane, self.quotas)
         if mail.files:  # making them ready is work: not for mail beyond its quota
             empty = await self.backend.quotas.spend(paid_from, record.id)
             if empty is not None:
-                return await self._over_quota(record, empty)
+                return await self._over_quota(draft, empty)
             mail = await web_ready(mail, self.images)
         session = found.session or Session(SessionId(record.id[:16]), lane, mail.subject, self.clock.now())
-        files = await self._keep_files(mail)
-        record = replace(record, lane=lane, session=session.id, files=files, skipped=mail.skipped)
-        admission = Admission(record, paid_from, None if found.session else session)
+        draft = replace(
+            draft,
+            record=replace(
+                record,
+                lane=lane,
+                session=session.id,
+                files=await self._keep_files(mail),
+                skipped=mail.skipped,
+            ),
+            buckets=paid_from,
+            session=None if found.session else session,
+        )
         wish = read_wish(mail.own_words)
         if wish in JOB_INTENTS:
-            return await self._submit(mail, admission, lane, session, JOB_INTENTS[wish])
-        return await self._answer_at_once(admission, lane, wish)
+            return await self._submit(mail, draft, lane, session, JOB_INTENTS[wish])
+        return await self._answer_at_once(draft, lane, wish)
 
-    async def _over_quota(self, record: MailRecord, empty: Bucket) -> MailRecord:
+    async def _over_quota(self, draft: Admission, empty: Bucket) -> MailRecord:
+        record = replace(draft.record, lane=None, session=None, files=())
         about = f"quota {empty.key} {window(self.clock.now())}"
         letter = Letter(about, LetterKind.OVER_QUOTA, record.id, owed_at=self.clock.now())
-        record = replace(record, lane=None, session=None, files=())
-        return await self._keep(record, MailState.REFUSED, f"too much mail at once ({empty.key})", letter)
+        reason = f"too much mail at once ({empty.key})"
+        return await self._keep(Admission(record, draft.raw), MailState.REFUSED, reason, letter)
 
     async def _keep_files(self, mail: ParsedMail) -> tuple[KeptFile, ...]:
+        keys = await asyncio.gather(*(self.backend.blobs.put(file.content) for file in mail.files))
         return tuple(
-            [
-                KeptFile(file.name, file.kind, await self.blobs.put(file.content), _clean(file.claimed_name))
-                for file in mail.files
-            ]
+            KeptFile(file.name, file.kind, key, _clean(file.claimed_name))
+            for file, key in zip(mail.files, keys, strict=True)
         )
 
     async def _submit(
-        self, mail: ParsedMail, admission: Admission, lane: Lane, session: Session, intent: Intent
+        self, mail: ParsedMail, draft: Admission, lane: Lane, session: Session, intent: Intent
     ) -> MailRecord:
-        record, instruction = admission.record, mail.own_words.strip() or mail.subject.strip()
+        record, instruction = draft.record, mail.own_words.strip() or mail.subject.strip()
         if not instruction and not record.files:
-            return await self._refuse_to_read(admission, "it was empty")
+            return await self._refuse_to_read(draft, "it was empty")
         project = await self.backend.directory.project(lane.project)
         policy = read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT)
         arrival = await arrival_of(intent, self.backend.ledger, lane, session.id, policy)
@@ -266,30 +273,30 @@ class Reception:
             session=session.id,
             intent=intent,
         )
-        kept = await self._admit(replace(admission, job=job), MailState.ACCEPTED, "")
+        kept = await self._keep(replace(draft, job=job), MailState.ACCEPTED, "")
         if self.workflow is not None and kept.job is not None:
             await self.workflow.start(kept.id, lane, kept.job)
         return kept
 
-    async def _answer_at_once(self, admission: Admission, lane: Lane, wish: Wish) -> MailRecord:
+    async def _answer_at_once(self, draft: Admission, lane: Lane, wish: Wish) -> MailRecord:
         """Stop, status and help need no worker."""
         match wish:
             case Wish.STOP:
-                return await self._stop(admission, lane)
+                return await self._stop(draft, lane)
             case Wish.STATUS:
-                letter = self._letter(LetterKind.STATUS, admission.record, **await self._status(lane))
+                letter = self._letter(LetterKind.STATUS, draft.record, **await self._status(lane))
             case _:
-                letter = self._letter(LetterKind.HELP, admission.record)
-        return await self._admit(admission, MailState.ANSWERED, wish.value, letter)
+                letter = self._letter(LetterKind.HELP, draft.record)
+        return await self._keep(draft, MailState.ANSWERED, wish.value, letter)
 
-    async def _stop(self, admission: Admission, lane: Lane) -> MailRecord:
+    async def _stop(self, draft: Admission, lane: Lane) -> MailRecord:
         """Stop what runs, and never a later job when the mail comes again.
 
         The letter notes what runs before that is stopped; a second copy finishes what a crash cut short.
         """
         running = await self._running(lane)
-        letter = self._letter(LetterKind.STOPPED, admission.record, job=running or "")
-        kept = await self._admit(admission, MailState.ANSWERED, Wish.STOP.value, letter)
+        letter = self._letter(LetterKind.STOPPED, draft.record, job=running or "")
+        kept = await self._keep(draft, MailState.ANSWERED, Wish.STOP.value, letter)
         if running and running == await self._noted(kept):
             await self.backend.control.interrupt(lane)
         return kept
@@ -319,20 +326,15 @@ class Reception:
 
     # --- keeping --------------------------------------------------------------------------------------
 
-    async def _refuse_to_read(self, admission: Admission, reason: str) -> MailRecord:
-        letter = self._letter(LetterKind.UNREADABLE, admission.record, reason=reason)
-        return await self._admit(admission, MailState.UNREADABLE, reason, letter)
+    async def _refuse_to_read(self, draft: Admission, reason: str) -> MailRecord:
+        letter = self._letter(LetterKind.UNREADABLE, draft.record, reason=reason)
+        return await self._keep(draft, MailState.UNREADABLE, reason, letter)
 
-    async def _keep(self, record: MailRecord, state: MailState, reason: str, *letters: Letter) -> MailRecord:
-        return await self._admit(Admission(record), state, reason, *letters)
-
-    async def _admit(
-        self, admission: Admission, state: MailState, reason: str, *letters: Letter
-    ) -> MailRecord:
+    async def _keep(self, draft: Admission, state: MailState, reason: str, *letters: Letter) -> MailRecord:
         """Store what became of a mail and all that follows from it, in one step."""
-        record = replace(admission.record, state=state, reason=reason)
-        kept = await self.backend.admissions.admit(replace(admission, record=record, letters=letters))
-        return await self._over_quota(record, kept) if isinstance(kept, Bucket) else kept
+        admission = replace(draft, record=replace(draft.record, state=state, reason=reason), letters=letters)
+        kept = await self.backend.admissions.admit(admission)
+        return await self._over_quota(draft, kept) if isinstance(kept, Bucket) else kept
 
     def _letter(self, kind: LetterKind, record: MailRecord, **facts: str) -> Letter:
         return Letter(record.id, kind, record.id, facts, self.clock.now())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from webordinary.ports.admissions import Admissions
+from webordinary.ports.blobs import Blobs
 from webordinary.ports.broker import Broker, Gatekeeper
 from webordinary.ports.checkpoints import Checkpoints
 from webordinary.ports.control import Control
@@ -29,6 +30,7 @@ class Backend:
     mailbox: Mailbox
     outbox: Outbox
     quotas: Quotas
+    blobs: Blobs
     admissions: Admissions
     journal: Journal
     checkpoints: Checkpoints

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Protocol
+
+
+def blob_key(content: bytes) -> str:
+    """Name bytes by their content."""
+    return hashlib.sha256(content).hexdigest()
 
 
 class Blobs(Protocol):

@@ -35,7 +35,10 @@ def aws_settings(settings: Settings, environment: Mapping[str, str] = os.environ
 
 def cloud_backend(settings: Settings, clock: Clock) -> Backend:
     """Open the store. The tables have to be there: `webordinary cloud setup` makes them."""
-    return open_aws(aws_settings(settings), clock, settings.limits)
+    blobs = None
+    if settings.cloud.blobs_bucket:
+        blobs = S3Blobs(buckets(settings), settings.cloud.blobs_bucket)
+    return open_aws(aws_settings(settings), clock, settings.limits, blobs=blobs)
 
 
 async def check_cloud(settings: Settings) -> None:
@@ -43,11 +46,6 @@ async def check_cloud(settings: Settings) -> None:
     settings.cloud.bucket("blobs_bucket")
     settings.cloud.signing_key()
     await check_aws(aws_settings(settings))
-
-
-def cloud_blobs(settings: Settings) -> S3Blobs:
-    """Open the bucket of blobs."""
-    return S3Blobs(buckets(settings), settings.cloud.bucket("blobs_bucket"))
 
 
 def cloud_publisher(settings: Settings) -> S3Publisher:

@@ -30,7 +30,7 @@ from webordinary.wiring.folders import outbox_folder
 from webordinary.wiring.home_secrets import signing_key
 from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.stores import open_blobs, open_letters, open_workflow
+from webordinary.wiring.stores import open_letters, open_workflow
 
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
@@ -61,10 +61,8 @@ def open_mail_room(
     trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback)
     checks = OriginChecks(_resolver(mail), clock)
     bounded = Bounded(processes=2)  # a large picture holds up nobody's words
-    blobs = open_blobs(settings)
     reception = Reception(
         backend=backend,
-        blobs=blobs,
         reader=BoundedReader(bounded, (mail.address.rpartition("@")[2],)),
         checks=ChecksWhereNeeded(checks, lambda peer: trust.is_local(peer) and not trust.is_upstream(peer)),
         images=PillowImages(bounded),
@@ -83,7 +81,7 @@ def open_mail_room(
         mailer=mailer,
         clock=clock,
         letterhead=Letterhead(mail.address, key),
-        blobs=blobs,
+        blobs=backend.blobs,
         limits=SendingLimits(
             hold_seconds=3 * mail.send_seconds,
             send_seconds=mail.send_seconds,

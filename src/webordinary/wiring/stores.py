@@ -13,7 +13,6 @@ from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.release import Place
 from webordinary.ports.backend import Backend
-from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
 from webordinary.ports.mailer import Letters
 from webordinary.ports.publisher import Publisher
@@ -30,16 +29,8 @@ def open_backend(settings: Settings, clock: Clock | None = None) -> Backend:
         from webordinary.wiring.cloud import cloud_backend  # noqa: PLC0415 - see the module
 
         return cloud_backend(settings, clock)
-    return open_sqlite(settings.home, clock, settings.limits)
-
-
-def open_blobs(settings: Settings) -> Blobs:
-    """Where mails, files of mails, agents' sessions and patches are."""
-    if settings.in_cloud:
-        from webordinary.wiring.cloud import cloud_blobs  # noqa: PLC0415 - see the module
-
-        return cloud_blobs(settings)
-    return FolderBlobs(blobs_folder(settings.home))
+    large = FolderBlobs(blobs_folder(settings.home))
+    return open_sqlite(settings.home, clock, settings.limits, large=large)
 
 
 def open_letters(settings: Settings) -> Letters:

@@ -14,7 +14,7 @@ from webordinary.ports.backend import Backend
 from webordinary.wiring.folders import sites_folder
 from webordinary.wiring.running import LOOPBACK
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.stores import open_blobs, open_letters, open_publisher
+from webordinary.wiring.stores import open_letters, open_publisher
 
 
 def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, site_address: str) -> Parts:
@@ -39,7 +39,7 @@ def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, sit
 
     return Parts(
         backend=backend,
-        blobs=open_blobs(settings),
+        blobs=backend.blobs,
         clock=clock,
         limits=settings.limits,
         publisher=open_publisher(settings),

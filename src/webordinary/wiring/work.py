@@ -23,7 +23,7 @@ from webordinary.ports.clock import Clock
 from webordinary.wiring.folders import workspace_folder
 from webordinary.wiring.home_secrets import store_identity
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.stores import open_blobs, open_publisher, open_repositories
+from webordinary.wiring.stores import open_publisher, open_repositories
 from webordinary.wiring.work_settings import WorkSettings
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -61,7 +61,7 @@ def open_workshop(
     bounded = Bounded(processes=1)
     tools = Tools(
         backend=backend,
-        blobs=open_blobs(settings),
+        blobs=backend.blobs,
         reader=BoundedReader(bounded, (settings.mail.address.rpartition("@")[2],)),
         workspaces=GitWorkspaces(
             workspace_folder(home, work),

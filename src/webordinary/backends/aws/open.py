@@ -26,14 +26,23 @@ from webordinary.backends.aws.tables import create_tables, missing_tables
 from webordinary.backends.aws.wakeups import CloudWakeups
 from webordinary.backends.aws.workers import Workers
 from webordinary.backends.store import TransactionalBroker
-from webordinary.core.errors import SchemaMismatch
+from webordinary.core.errors import BadInput, SchemaMismatch
 from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend
+from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
 
 
-def open_aws(settings: AwsSettings, clock: Clock, limits: Limits, *, cloud: Cloud | None = None) -> Backend:
+def open_aws(
+    settings: AwsSettings,
+    clock: Clock,
+    limits: Limits,
+    *,
+    cloud: Cloud | None = None,
+    blobs: Blobs | None = None,
+) -> Backend:
     """Open the backend; connections are made with the first call. The tables have to be there."""
+    blobs = blobs or NoBlobs()
     cloud = cloud or Cloud(settings)
     dynamo = Dynamo(cloud, clock)
     wakeups = CloudWakeups(settings.look_again_seconds)
@@ -68,11 +77,24 @@ def open_aws(settings: AwsSettings, clock: Clock, limits: Limits, *, cloud: Clou
         mailbox=mailbox,
         outbox=outbox,
         quotas=quotas,
-        admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox),
+        blobs=blobs,
+        admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox, blobs),
         journal=AwsJournal(lanes, wakeups),
         checkpoints=AwsCheckpoints(dynamo, settings),
         close=close,
     )
+
+
+class NoBlobs:
+    """See `Blobs`. For those who look at lanes and jobs only: they need no bucket."""
+
+    async def put(self, content: bytes) -> str:
+        """Refuse."""
+        raise BadInput(f"there is no bucket to keep these {len(content)} bytes in")
+
+    async def get(self, key: str) -> bytes:
+        """Refuse."""
+        raise BadInput(f"there is no bucket to look for the blob {key} in")
 
 
 async def set_up_aws(settings: AwsSettings, clock: Clock) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webordinary.backends.admissions import StepwiseAdmissions
+from webordinary.backends.memory.blobs import MemoryBlobs
 from webordinary.backends.memory.checkpoints import MemoryCheckpoints
 from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.directory import MemoryDirectory
@@ -23,7 +24,7 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
     wakeups = LocalWakeups()
     store = OperatedStore(limits, clock, wakeups)
     broker = TransactionalBroker(store, wakeups, clock)
-    mailbox, quotas = MemoryMailbox(), MemoryQuotas(clock)
+    mailbox, quotas, blobs = MemoryMailbox(), MemoryQuotas(clock), MemoryBlobs()
     outbox = MemoryOutbox(store.letters, wakeups, clock)
     return Backend(
         broker=broker,
@@ -34,7 +35,8 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
         mailbox=mailbox,
         outbox=outbox,
         quotas=quotas,
-        admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox),
+        blobs=blobs,
+        admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox, blobs),
         journal=MemoryJournal(store, wakeups, clock),
         checkpoints=MemoryCheckpoints(),
         close=lambda: None,

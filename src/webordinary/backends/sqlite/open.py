@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from webordinary.backends.sqlite.admissions import SqliteAdmissions
+from webordinary.backends.sqlite.blobs import SqliteBlobs
 from webordinary.backends.sqlite.checkpoints import SqliteCheckpoints
 from webordinary.backends.sqlite.control import SqliteControl
 from webordinary.backends.sqlite.directory import SqliteDirectory
@@ -20,13 +21,16 @@ from webordinary.backends.store import TransactionalBroker
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend
+from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
 
 STORE_NAME = "webordinary.db"
 
 
-def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = "FULL") -> Backend:
-    """Open the store in a folder; both are created if they are not there."""
+def open_sqlite(
+    home: Path, clock: Clock, limits: Limits, *, large: Blobs | None = None, synchronous: str = "FULL"
+) -> Backend:
+    """Open the store in a folder; both are created if they are not there. Large blobs may be beside it."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -40,6 +44,7 @@ def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = 
         raise
     wakeups.watch(engine.changes_seen)
     broker = TransactionalBroker(SqliteStore(engine, limits), wakeups, clock)
+    blobs = SqliteBlobs(engine, large)
 
     def close() -> None:
         wakeups.close()
@@ -54,7 +59,8 @@ def open_sqlite(home: Path, clock: Clock, limits: Limits, *, synchronous: str = 
         mailbox=SqliteMailbox(engine),
         outbox=SqliteOutbox(engine, wakeups, clock),
         quotas=SqliteQuotas(engine),
-        admissions=SqliteAdmissions(engine, limits),
+        blobs=blobs,
+        admissions=SqliteAdmissions(engine, limits, blobs),
         journal=SqliteJournal(engine, wakeups, clock),
         checkpoints=SqliteCheckpoints(engine),
         close=close,

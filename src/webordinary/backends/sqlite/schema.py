@@ -186,6 +186,12 @@ MIGRATIONS: tuple[str, ...] = (
         took_all     INTEGER NOT NULL
     ) WITHOUT ROWID;
 
+    CREATE TABLE blobs (
+        id      INTEGER PRIMARY KEY,
+        key     TEXT NOT NULL UNIQUE,              -- the SHA-256 of ...
+        content BLOB NOT NULL                      -- ... something small; large ones are files
+    );
+
     -- By which moment a bucket's level was written: a clock that was set back changes no level.
     ALTER TABLE buckets ADD COLUMN at REAL NOT NULL DEFAULT 0;
     DROP INDEX letters_sent;  -- letters of a conversation are counted in a bucket
