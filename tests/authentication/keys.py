@@ -24,17 +24,22 @@ class Key:
 
 
 @cache
-def rsa_key(bits: int, seed: int) -> Key:
+def rsa_pem(bits: int, seed: int) -> bytes:
     chance = random.Random(seed)
     p, q = _prime(bits // 2, chance), _prime(bits - bits // 2, chance)
     n, e, d = p * q, 65537, pow(65537, -1, (p - 1) * (q - 1))
     private = _sequence(map(_integer, (0, n, e, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))))
-    pem = (
-        b"-----BEGIN RSA PRIVATE KEY-----\n"
-        + base64.encodebytes(private)
-        + b"-----END RSA PRIVATE KEY-----\n"
-    )
-    return Key("rsa", parse_pem_private_key(pem), rsa_record(n, e))
+    return pem("RSA PRIVATE KEY", private)
+
+
+def pem(what: str, der: bytes) -> bytes:
+    return f"-----BEGIN {what}-----\n".encode() + base64.encodebytes(der) + f"-----END {what}-----\n".encode()
+
+
+@cache
+def rsa_key(bits: int, seed: int) -> Key:
+    private = parse_pem_private_key(rsa_pem(bits, seed))
+    return Key("rsa", private, rsa_record(private["modulus"], private["publicExponent"]))
 
 
 def rsa_record(modulus: int, exponent: int) -> str:

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from tests.authentication.keys import rsa_pem
 from tests.integration.cli_support import Home, home
 
 __all__ = ["home"]
@@ -27,6 +28,21 @@ def test_the_doctor_finds_a_setting_that_nobody_knows(home: Home) -> None:
     assert said.returncode == 1
     assert "bad" in said.stdout
     assert "Did you mean agent?" in said.stdout
+
+
+def test_the_doctor_prints_the_record_that_whoever_checks_our_signatures_looks_up(home: Home) -> None:
+    key = home.folder / "dkim.pem"
+    (home.folder / "webordinary.toml").write_text(
+        "[mail]\naddress = 'edit@sites.example'\nrelay = 'smtp://127.0.0.1:25'\n"
+        f"dkim_selector = 'may'\ndkim_key = '{key}'\n"
+    )
+    key.write_bytes(rsa_pem(1024, 1))
+    (found,) = [one for one in home.json("doctor") if one["what"] == "mail out"]
+    assert found["mark"] == "good"
+    assert 'publish may._domainkey.sites.example TXT "v=DKIM1; k=rsa; p=' in found["text"]
+    key.write_bytes(b"no key")
+    said = home.complained("gateway", "--smtp-port", "0", code=2)
+    assert "dkim.pem is no private key" in said
 
 
 def test_a_mail_can_not_be_sent_where_nothing_runs(home: Home) -> None:

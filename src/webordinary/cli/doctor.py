@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     settings = _settings(args, findings)
     findings += _extras(EXTRAS | AWS_EXTRA if settings and settings.in_cloud else EXTRAS)
     if settings is not None:
-        findings += [check(settings) for check in (_home, _agent, _sandbox, _pictures, _mail_in)]
+        findings += [check(settings) for check in (_home, _agent, _sandbox, _pictures, _mail_in, _mail_out)]
         findings += _cloud(settings) if settings.in_cloud else [_store(settings), *_ports(settings)]
     if args.json:
         print_json(findings)
@@ -185,6 +185,25 @@ def _doors(mail: MailSettings) -> str:
         open_mail_services(mail)
         doors.append(f"{', '.join(names)} at http://{mail.inbound_host}:{mail.inbound_port}/inbound")
     return "; ".join(doors)
+
+
+def _mail_out(settings: Settings) -> Finding:
+    """How replies leave, and whether they are signed."""
+    mail = settings.mail
+    if not mail.relay and not settings.in_cloud:
+        return Finding("mail out", Mark.GOOD, "replies stay in the outbox folder; [mail] relay sends them")
+    if not mail.dkim_key:
+        signs = "the mail service signs" if settings.in_cloud else "replies are not signed with DKIM by us"
+        return Finding("mail out", Mark.GOOD, f"{signs}; [mail] dkim_selector and dkim_key would")
+    return _tried("mail out", partial(_record, mail))
+
+
+def _record(mail: MailSettings) -> str:
+    from webordinary.wiring.mail import dkim_signer
+
+    signer = dkim_signer(mail)
+    assert signer is not None
+    return f"replies are signed with DKIM; publish {signer.record_name} TXT {signer.record}"
 
 
 def _ports(settings: Settings) -> list[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webordinary.adapters.bounded import Bounded, BoundedReader
+from webordinary.adapters.dkim_signing import DkimSigner, SigningMailer, open_signer
 from webordinary.adapters.images import PillowImages
 from webordinary.adapters.imap_mailbox import ImapAccount
 from webordinary.adapters.keeping_mailer import KeepingMailer
@@ -133,7 +134,7 @@ def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
     if not mail.relay and settings.in_cloud:
         from webordinary.wiring.cloud import cloud_mailer  # noqa: PLC0415 - its extra is needed only there
 
-        return KeepingMailer(cloud_mailer(settings), letters), "the cloud's mail service"
+        return KeepingMailer(_signing(cloud_mailer(settings), mail), letters), "the cloud's mail service"
     if not mail.relay:
         return letters, str(outbox_folder(settings.home))
     url = parsed_url("relay", mail.relay, ("smtp", "smtps"))
@@ -149,7 +150,20 @@ def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
         username=user,
         password=password,
     )
-    return KeepingMailer(SmtpRelay(relay), letters), f"{relay.host}:{relay.port}"
+    return KeepingMailer(_signing(SmtpRelay(relay), mail), letters), f"{relay.host}:{relay.port}"
+
+
+def dkim_signer(mail: MailSettings) -> DkimSigner | None:
+    """Who signs our letters, if anybody does; `BadInput` for a key that can't."""
+    if not mail.dkim_key:
+        return None
+    domain = mail.dkim_domain or mail.address.rpartition("@")[2]
+    return open_signer(mail.dkim_selector, domain, Path(mail.dkim_key))
+
+
+def _signing(mailer: Mailer, mail: MailSettings) -> Mailer:
+    signer = dkim_signer(mail)
+    return SigningMailer(mailer, signer) if signer else mailer
 
 
 def _imap(mail: MailSettings) -> ImapAccount | None:

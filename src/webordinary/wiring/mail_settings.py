@@ -29,6 +29,9 @@ class MailSettings:
     upstream_peers: tuple[str, ...] = ()  # where it connects from
     zone_file: str = ""  # DNS answers for a try-out without a network
     relay: str = ""  # smtp://user:password@host:port, smtps://...; "" writes replies into the outbox folder
+    dkim_selector: str = ""  # both or none: replies that leave by a relay are signed
+    dkim_key: str = ""  # a file
+    dkim_domain: str = ""  # "": that of the address
     imap: str = ""  # imaps://user:password@host/INBOX; "" polls no mailbox
     imap_every_seconds: float = 30.0
     inbound_host: str = "127.0.0.1"  # the door for mail services; a proxy before it speaks HTTPS
@@ -68,6 +71,8 @@ def read_mail(table: Mapping[str, object], environment: Mapping[str, str] = os.e
     found = replace(settings, **values, quotas=replace(settings.quotas, **quotas | bursts))
     if bool(found.tls_certificate) != bool(found.tls_key):
         raise BadInput("tls_certificate and tls_key belong together: set both or none")
+    if bool(found.dkim_selector) != bool(found.dkim_key):
+        raise BadInput("[mail] dkim_selector and dkim_key belong together: set both or none")
     return found
 
 
