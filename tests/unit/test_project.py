@@ -47,6 +47,7 @@ MAIL_EXTRA = {
     "dkim",
     "dns",
     "imap_tools",
+    "nacl",  # brought by dkimpy[ed25519]
     "pillow_heif",
     "publicsuffix2",
     "spf",
