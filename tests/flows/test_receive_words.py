@@ -27,7 +27,7 @@ __all__ = ["door"]
         ("Undo the last change in the heading", "edit"),
         ("undo the last two changes", "edit"),
         ("undo change 3", "edit"),
-        ("publish 3 changes", "edit"),
+        ("Sieht toll aus, bitte veröffentlichen!", "publish"),
         ("undo große Überschrift", "edit"),
         ("undo 👍", "undo"),
         ("Bring it back, please", "redo"),

@@ -110,6 +110,7 @@ class ParsedMail:
     files: tuple[FoundFile, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
     automatic: Automatic | None = None  # None: a person wrote it to us
+    is_reaction: bool = False  # an emoji on one of our letters, by a mail program's button
 
     @property
     def own_words(self) -> str:
@@ -153,7 +154,7 @@ class MailState(StrEnum):
     ACCEPTED = "accepted"  # a job in a lane
     ANSWERED = "answered"  # answered without a job: help, status, stop, a question
     REFUSED = "refused"  # its sender may not do this; told so
-    IGNORED = "ignored"  # automatic mail: kept, set aside
+    IGNORED = "ignored"  # automatic mail, or thanks: kept, set aside
     QUARANTINED = "quarantined"  # sender not shown to be true: kept for the operator
     UNREADABLE = "unreadable"  # could not be understood; answered with a plain sentence
 
@@ -210,6 +211,7 @@ class LetterKind(StrEnum):
     OVER_QUOTA = "over-quota"
     UNREADABLE = "unreadable"
     SET_ASIDE = "set-aside"  # a member's mail came through a list or in bulk
+    UNCLEAR = "unclear"  # publish, or not? nothing was done
     HELP = "help"
     STATUS = "status"
     STOPPED = "stopped"

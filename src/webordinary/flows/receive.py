@@ -26,6 +26,7 @@ from webordinary.core.mail import (
     NotAuthenticated,
     ParsedMail,
     SessionId,
+    StretchKind,
     UnreadableMail,
 )
 from webordinary.core.session_token import session_from_addresses
@@ -34,7 +35,7 @@ from webordinary.core.text import storable
 from webordinary.dispatch.arrival_policy import arrival_of
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
-from webordinary.identify.intent import Wish, read_arrival, read_wish, says_yes
+from webordinary.identify.intent import Wish, is_reaction, read_arrival, read_wish, said, says_yes
 from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.auto_replies import envelope_automation
@@ -197,18 +198,20 @@ class Reception:
             case Found() as found:
                 return await self._dispatch(mail, draft, sender, found)
             case Several(lanes):
-                return await self._ask(draft, lanes)
+                return await self._ask(mail, draft, lanes)
             case AnswerTo(question, lanes):
                 lane = chosen_lane(mail.own_words, lanes)
                 if lane is None:
-                    return await self._ask(draft, lanes)
+                    return await self._ask(mail, draft, lanes)
                 await self._take_up(question, sender, lane)
                 return await self._keep(draft, MailState.ANSWERED, f"said that it is about {lane.project}")
             case Stranger(reason):
                 letter = self._letter(LetterKind.REFUSED, draft.record, reason=reason)
                 return await self._keep(draft, MailState.REFUSED, reason, letter)
 
-    async def _ask(self, draft: Admission, lanes: tuple[Lane, ...]) -> MailRecord:
+    async def _ask(self, mail: ParsedMail, draft: Admission, lanes: tuple[Lane, ...]) -> MailRecord:
+        if _wish(mail, None) is Wish.COURTESY:
+            return await self._keep(draft, MailState.IGNORED, Wish.COURTESY.value)
         projects = "\n".join(lane.project for lane in lanes[:KNOWN_LANES_SHOWN])
         letter = self._letter(LetterKind.ASKED, draft.record, projects=projects)
         return await self._keep(draft, MailState.ANSWERED, ASKED, letter)
@@ -235,10 +238,12 @@ class Reception:
             buckets=paid_from,
             session=None if found.session else session,
         )
-        wish = read_wish(mail.own_words)
+        wish = _wish(mail, lane)
         if wish in JOB_INTENTS:
             return await self._submit(mail, draft, lane, session, JOB_INTENTS[wish])
-        return await self._answer_at_once(draft, lane, wish)
+        if wish is Wish.COURTESY:  # answered by nothing
+            return await self._keep(draft, MailState.IGNORED, wish.value)
+        return await self._answer_at_once(mail, draft, lane, wish)
 
     async def _over_quota(self, draft: Admission, empty: Bucket) -> MailRecord:
         record = replace(draft.record, lane=None, session=None, files=())
@@ -257,7 +262,7 @@ class Reception:
     async def _submit(
         self, mail: ParsedMail, draft: Admission, lane: Lane, session: Session, intent: Intent
     ) -> MailRecord:
-        record, instruction = draft.record, mail.own_words.strip() or mail.subject.strip()
+        record, instruction = draft.record, said(mail.own_words, mail.subject)
         if not instruction and not record.files:
             return await self._refuse_to_read(draft, "it was empty")
         project = await self.backend.directory.project(lane.project)
@@ -278,13 +283,16 @@ class Reception:
             await self.workflow.start(kept.id, lane, kept.job)
         return kept
 
-    async def _answer_at_once(self, draft: Admission, lane: Lane, wish: Wish) -> MailRecord:
-        """Stop, status and help need no worker."""
+    async def _answer_at_once(self, mail: ParsedMail, draft: Admission, lane: Lane, wish: Wish) -> MailRecord:
+        """Stop, status and help need no worker, nor does a question of ours."""
         match wish:
             case Wish.STOP:
                 return await self._stop(draft, lane)
             case Wish.STATUS:
                 letter = self._letter(LetterKind.STATUS, draft.record, **await self._status(lane))
+            case Wish.UNCLEAR:
+                words = said(mail.own_words, mail.subject)
+                letter = self._letter(LetterKind.UNCLEAR, draft.record, words=words)
             case _:
                 letter = self._letter(LetterKind.HELP, draft.record)
         return await self._keep(draft, MailState.ANSWERED, wish.value, letter)
@@ -338,6 +346,16 @@ class Reception:
 
     def _letter(self, kind: LetterKind, record: MailRecord, **facts: str) -> Letter:
         return Letter(record.id, kind, record.id, facts, self.clock.now())
+
+
+def _wish(mail: ParsedMail, lane: Lane | None) -> Wish:
+    """What a mail wants. Thanks with a photo or a forwarded mail are more than thanks."""
+    if mail.is_reaction or is_reaction(mail.own_words):
+        return Wish.COURTESY
+    names = [*mail.from_address.partition("@")[0].replace("_", ".").split("."), lane.user if lane else ""]
+    wish = read_wish(mail.own_words, mail.subject, names)
+    brings = mail.files or mail.skipped or any(one.kind is StretchKind.FORWARDED for one in mail.stretches)
+    return Wish.EDIT if wish is Wish.COURTESY and brings else wish
 
 
 def _clean(claimed_name: str) -> str:

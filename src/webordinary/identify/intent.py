@@ -1,11 +1,20 @@
-"""What a mail wants, read without a model. Everything that is not one of a few words is an instruction."""
+"""What a mail wants, read without a model. What is not clearly one of a few wishes is an instruction.
+
+Every word of the mail must be known (`vocabulary`): a command with a word beside it that tells something more
+is an instruction, and one that is negated, conditional or asked about is a question of ours. Thanks and
+praise are recognised the same way, so that no wish is taken for politeness.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from webordinary.core.job import Arrival
+from webordinary.identify import vocabulary as words
 
 
 class Wish(StrEnum):
@@ -18,45 +27,265 @@ class Wish(StrEnum):
     STOP = "stop"
     STATUS = "status"
     HELP = "help"
+    COURTESY = "courtesy"  # thanks, praise: nothing
+    UNCLEAR = "unclear"  # a command's word is there, and its meaning is not clear
 
 
-_COURTESY = re.compile(
-    r"\b(please|thanks|thank you|(?:can|could|would) you|now|again|that|it|this|the site|hi|hello)\b"
-)
-_NOT_A_WORD = re.compile(r"[^a-z]+")
-# One change as a whole. "undo the bold in the heading" names a part of one: that is an instruction.
-_LAST = r"(?:(?:the|my|your) )?(?:(?:very )?(?:last|latest|previous|most recent) )?(?:change|edit|update|one)"
-_ALL = r"(?:everything|(?:all )?(?:(?:the|my|your) )?(?:website|changes?|preview))"
+CHARACTERS_MAX = 300
+WORDS_MAX = 40
+NAME_WORDS_MAX = 3
+GREETING_WORDS_MAX = 4
+YOU = frozenset({"you", "du", "sie", "tu", "vous", "and", "und", "et", "y", "e", "en"})
+
 _COMMANDS = {
-    Wish.UNDO: rf"(?:undo|revert|take back|roll back)(?: {_LAST})?|take {_LAST} back",
-    Wish.REDO: rf"(?:redo|bring back)(?: {_LAST})?|bring {_LAST} back",
-    Wish.PUBLISH: rf"publish(?: {_ALL})?|go live|make live",
-    Wish.STOP: "stop|cancel",
-    Wish.STATUS: "status",
-    Wish.HELP: "help",
+    Wish.PUBLISH: words.PUBLISH,
+    Wish.UNDO: words.UNDO,
+    Wish.REDO: words.REDO,
+    Wish.STOP: words.STOP,
+    Wish.STATUS: words.STATUS,
+    Wish.HELP: words.HELP,
 }
-_YES = ("yes", "y", "ok", "okay", "confirm", "confirmed", "ja", "oui", "si")
-SHORT_CHARACTERS = 60
+_PATTERNS = {wish: re.compile(rf"\b(?:{'|'.join(forms)})\b") for wish, forms in _COMMANDS.items()}
+_TURNING = frozenset({Wish.UNDO, Wish.REDO})
+_MAY_FOLLOW_PRAISE = _TURNING | {Wish.PUBLISH}
+_POLITE = words.THANKS | words.PRAISE | words.GREETINGS | words.SMALL
+_AGREEING = words.YES | words.APPROVAL
+_CLAUSE = re.compile(r"([^.,;:!?…\n]*)([.,;:!?…\n\s]*)")
+_APOSTROPHES = re.compile("['`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}]")
+_NOT_A_WORD = re.compile(r"[^\w]+|_+")
+_YES_WITH_ACCENT = re.compile(r"\bs[íì]\b|^\W*si(?=\s*(?:[,.;:!\n]|$))", re.IGNORECASE)
+_SAD = re.compile(r"[👎😡😠😞😟🙁☹😢😭❌⛔🛑✋🤔❓❔]|:-?\(")
+_APPROVED = re.compile(r"[✅✔☑]")
+_MINE = re.compile(words.MINE)
+_KIND = re.compile(rf"\b(?:{'|'.join(words.KIND_PHRASES)})\b")
+_GO_AHEAD = re.compile(rf"\b(?:{'|'.join(words.GO_AHEAD)})\b")
+_THANKS_TO = re.compile(r"\bthanks? to (?!you\b)")
+_THAT_WAS_ME = re.compile(rf"\b(?:{'|'.join(words.THAT_WAS_ME)})\b")
+_REACTION = re.compile(r"\breacted (?:via gmail|to (?:your|this|the) (?:message|e-?mail))\b", re.IGNORECASE)
 _POLICY = re.compile(r"\[(" + "|".join(Arrival) + r")\]", re.IGNORECASE)
+_IN_REPLY = re.compile(r"\s*(?:re|aw|antw|sv|vs|fwd?|wg|tr|rv|rif|enc)\s*(?:\[\d+\])?\s*:", re.IGNORECASE)
 
 
-def read_wish(instruction: str) -> Wish:
-    """Tell the few commands from an instruction: the whole mail is the command, give or take a courtesy."""
-    if len(instruction) > SHORT_CHARACTERS:
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """A stretch between two marks: as written, and as its folded words."""
+
+    written: str
+    mark: str  # what follows it, such as "!" or ",\n"
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def read_wish(own_words: str, subject: str = "", names: Collection[str] = ()) -> Wish:
+    """Tell the few wishes from an instruction.
+
+    `names` are words by which the sender signs: of their address and their name.
+    """
+    text = said(own_words, subject)
+    clauses = _unsigned(_clauses(text), {folded(name) for name in names})
+    if not clauses or len(text) > CHARACTERS_MAX or sum(len(clause.words) for clause in clauses) > WORDS_MAX:
         return Wish.EDIT
-    if any((letter.isalnum() and not letter.isascii()) or letter.isdigit() for letter in instruction):
-        return Wish.EDIT  # "undo change 3" is not about the last one
-    bare = _NOT_A_WORD.sub(" ", _COURTESY.sub(" ", instruction.lower())).strip()
-    return next((wish for wish, words in _COMMANDS.items() if re.fullmatch(words, bare)), Wish.EDIT)
+    return _command(clauses) or _without_command(clauses)
+
+
+def is_reaction(own_words: str) -> bool:
+    """Whether a mail program wrote it for somebody who only clicked on an emoji."""
+    return len(own_words) <= CHARACTERS_MAX and bool(_REACTION.search(own_words))
+
+
+def said(own_words: str, subject: str) -> str:
+    """The words of a mail: an empty one says it in its subject, unless that is of the mail it replies to."""
+    return own_words.strip() or ("" if _IN_REPLY.match(subject) else _POLICY.sub("", subject).strip())
 
 
 def says_yes(text: str) -> bool:
     """Read a confirmation. Only a clear yes is one: "that was not me" is an answer too."""
-    first = _NOT_A_WORD.sub(" ", text.lower()).split()[:1]
-    return len(text) <= SHORT_CHARACTERS and first in ([word] for word in _YES)
+    if len(text) > CHARACTERS_MAX or "?" in text:
+        return False
+    found = [word for clause in _clauses(text) for word in clause.words if word not in words.GREETINGS]
+    if any(word in words.REFUSALS for word in found):
+        return False
+    return bool(found) and (found[0] in words.YES | {"si"} or bool(_THAT_WAS_ME.search(" ".join(found))))
 
 
 def read_arrival(subject: str, default: Arrival) -> Arrival:
     """Let one mail choose its own arrival policy, by `[queue]` and the like in its subject."""
     named = _POLICY.search(subject)
     return Arrival(named.group(1).lower()) if named else default
+
+
+def folded(text: str) -> str:
+    """Words as the vocabulary has them: lower case, no accents, no apostrophes, one space between two."""
+    plain = unicodedata.normalize("NFKD", _APOSTROPHES.sub("", text).casefold())
+    letters = "".join(
+        " emoji " if unicodedata.category(one) == "So" else one
+        for one in plain
+        if not unicodedata.combining(one)
+    )
+    return _NOT_A_WORD.sub(" ", letters).strip()
+
+
+def _clauses(text: str) -> list[_Clause]:
+    """Cut at marks. "Sí" and "Si," are a yes; a bare "si" is an if."""
+    composed = unicodedata.normalize("NFC", text)
+    marked = _SAD.sub(" no ", _APPROVED.sub(" approved ", _YES_WITH_ACCENT.sub(" yes ", composed)))
+    found = (
+        _Clause(written.strip(), mark, tuple(folded(written).split()))
+        for written, mark in _CLAUSE.findall(marked)
+    )
+    return [clause for clause in found if clause.words or clause.mark.strip()]
+
+
+def _unsigned(clauses: list[_Clause], names: Collection[str]) -> list[_Clause]:
+    """Leave out "Hi Bob," before what is said and "Mary Smith" below it."""
+    if len(clauses) > 1 and clauses[0].words[:1] and clauses[0].words[0] in words.GREETINGS:
+        clauses = clauses[len(clauses[0].words) <= GREETING_WORDS_MAX :]
+    if len(clauses) > 1 and _is_name(clauses[-1], clauses[-2].mark, names):
+        clauses = clauses[:-1]
+    return clauses
+
+
+def _is_name(last: _Clause, before: str, names: Collection[str]) -> bool:
+    written = last.written.split()
+    if not 0 < len(written) <= NAME_WORDS_MAX or not all(word[0].isupper() for word in written):
+        return False
+    if any(word in _POLITE or word in _AGREEING for word in last.words) or _found(last):
+        return False
+    known = any(name == word or name[:1] == word for name in names for word in last.words if name)
+    return known or ("," in before and "\n" in before)
+
+
+# --- commands ---------------------------------------------------------------------------------------
+
+
+def _found(clause: _Clause) -> list[tuple[Wish, re.Match[str]]]:
+    return [(wish, match) for wish, pattern in _PATTERNS.items() for match in pattern.finditer(clause.text)]
+
+
+def _command(clauses: Sequence[_Clause]) -> Wish | None:
+    """The command that these clauses are; UNCLEAR if they cast doubt on it; None if they say more."""
+    wishes: set[Wish] = set()
+    doubts = stops = False
+    for clause in clauses:
+        wish, clear = _command_in(clause)
+        if wish is not None:
+            wishes.add(wish)
+            stops |= clear and wish is Wish.STOP
+        elif not _is_known(clause.words, words.ASKING | words.DOUBT | _AGREEING):
+            return None
+        else:
+            doubts |= not _is_known(clause.words, words.ASKING | _AGREEING)
+        doubts |= not clear
+    if not wishes:
+        return None
+    if stops:  # the one that is urgent, and harmless
+        return Wish.UNDO if Wish.UNDO in wishes else Wish.STOP
+    return wishes.pop() if len(wishes) == 1 and not doubts else Wish.UNCLEAR
+
+
+def _command_in(clause: _Clause) -> tuple[Wish | None, bool]:
+    """The command of a clause, and whether that is clear. All the other words of it must be known."""
+    unclear: Wish | None = None
+    for wish, match in _found(clause):
+        before, after = clause.text[: match.start()].split(), clause.text[match.end() :].split()
+        if _may_precede(wish, before) and _may_follow(wish, after):
+            asked = wish not in (Wish.STATUS, Wish.HELP) and "?" in clause.mark and not _requests(clause)
+            announces = ":" in clause.mark  # "publish this:", and what follows is the content
+            if not (asked or announces or _MINE.search(clause.text)):
+                return wish, True
+            unclear = unclear or wish
+        elif wish not in (Wish.STATUS, Wish.HELP) and _is_doubted(wish, before, after):
+            unclear = unclear or wish
+    return unclear, unclear is None
+
+
+def _may_precede(wish: Wish, before: Sequence[str]) -> bool:
+    if wish in _MAY_FOLLOW_PRAISE:
+        return _is_known(before, words.ASKING | _AGREEING | (words.LAST if wish in _TURNING else frozenset()))
+    return all(word in words.AROUND | words.REQUEST | words.GREETINGS | _AGREEING | YOU for word in before)
+
+
+def _may_follow(wish: Wish, after: Sequence[str]) -> bool:
+    """What a command is about, and then perhaps thanks. "Publish that we are happy" is none."""
+    if wish in _MAY_FOLLOW_PRAISE:
+        about = words.ASKING | words.PRAISE | _AGREEING | (words.LAST if wish in _TURNING else frozenset())
+    else:
+        about = words.AROUND | words.REQUEST
+    for place, word in enumerate(after):
+        if word in words.THANKS:
+            return _is_known(after[place:])
+        if word not in about:
+            return False
+    return True
+
+
+def _is_doubted(wish: Wish, before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the words beside a command only cast doubt on it, or are another one."""
+    if wish is Wish.STOP:
+        return all(word in words.AROUND | words.REQUEST | words.DOUBT for word in [*before, *after])
+    doubtful = words.ASKING | words.DOUBT | _AGREEING | (words.LAST if wish in _TURNING else frozenset())
+    counted = wish is Wish.PUBLISH  # "undo change 3" is an instruction, "publish at 5" is ours to ask about
+    return all(word in doubtful or word in _POLITE for word in _without_commands(before)) and all(
+        word in doubtful or word in words.PRAISE or (counted and word[0].isdigit())
+        for word in _without_commands(after)
+    )
+
+
+def _without_commands(found: Sequence[str]) -> list[str]:
+    text = " ".join(found)
+    for wish in _MAY_FOLLOW_PRAISE:
+        text = _PATTERNS[wish].sub("", text)
+    return text.split()
+
+
+def _requests(clause: _Clause) -> bool:
+    return any(word in words.REQUEST for word in clause.words)
+
+
+# --- politeness -------------------------------------------------------------------------------------
+
+
+def _without_command(clauses: Sequence[_Clause]) -> Wish:
+    every = [word for clause in clauses for word in clause.words]
+    asks = any("?" in clause.mark for clause in clauses)
+    if not asks and all(_is_known(clause.words) for clause in clauses):
+        if any(word in words.THANKS or word in words.PRAISE for word in every) or _KIND.search(
+            " ".join(every)
+        ):
+            return Wish.COURTESY
+        if any(word in words.GREETINGS for word in every):
+            return Wish.HELP
+    agrees = any(word in _AGREEING for word in every) or any(_GO_AHEAD.search(one.text) for one in clauses)
+    if agrees and all(_is_known(clause.words, words.ASKING | _AGREEING) for clause in clauses):
+        polite = any(word in words.THANKS or word in words.PRAISE for word in every)
+        approves = any(word in words.APPROVAL for word in every)
+        return (
+            Wish.COURTESY if polite and not approves and not asks and _says_no_more(clauses) else Wish.UNCLEAR
+        )
+    mentions = any(word in words.MENTIONS for word in every)
+    doubtful = words.ASKING | words.DOUBT | words.MENTIONS | _AGREEING
+    if mentions and all(_is_known(clause.words, doubtful) for clause in clauses):
+        return Wish.UNCLEAR
+    return Wish.EDIT
+
+
+def _says_no_more(clauses: Sequence[_Clause]) -> bool:
+    """Whether there is a yes and politeness, and nothing that goes ahead with anything."""
+    return all(_is_known(clause.words, words.YES) for clause in clauses) and not any(
+        _GO_AHEAD.search(clause.text) for clause in clauses
+    )
+
+
+def _is_known(found: Sequence[str], besides: Collection[str] = ()) -> bool:
+    """Whether every word is polite, or one of those besides; "the photo is lovely" may name its subject."""
+    text = " ".join(found)
+    if _THANKS_TO.search(f"{text} "):
+        return False
+    rest = list(_KIND.sub("", _GO_AHEAD.sub("", text) if besides else text).split())
+    praises = any(word in words.PRAISE for word in rest) and any(word in words.LINKING for word in rest)
+    thanks = any(word in words.THANKS for word in rest) and any(word in words.FOR for word in rest)
+    subjects: Collection[str] = words.SUBJECTS if praises or thanks else ()
+    return all(word in _POLITE or word in besides or word in subjects for word in rest)

@@ -36,6 +36,7 @@ _MACHINERY = frozenset(
         "text/enriched",
     }
 )
+_REACTION = "text/vnd.google.email-reaction+json"
 _BETWEEN = Stretch(StretchKind.OWN, "")
 _LETTER = frozenset({"text/plain", "text/html", "text/markdown"})
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
@@ -56,6 +57,7 @@ class Contents:
 
     texts: list[Stretch] = field(default_factory=list)  # own, unless it is known to be something else
     files: list[Part] = field(default_factory=list)
+    is_reaction: bool = False
 
 
 def contents(root: Part) -> Contents:
@@ -80,6 +82,9 @@ class _Sorter:
             raise CannotRead(ENCRYPTED)
         if part.kind == "message/partial":
             raise CannotRead(ONLY_A_PIECE)
+        if part.kind == _REACTION and part.disposition != "attachment":
+            found.is_reaction = True
+            return
         if part.kind in _MACHINERY:
             return
         if part.parts:

@@ -111,6 +111,7 @@ def _read_whole(raw: bytes, top: _Top) -> ParsedMail:
         files=tuple(files.found),
         skipped=tuple(files.skipped),
         automatic=top.automatic,
+        is_reaction=found.is_reaction,
     )
 
 

@@ -83,10 +83,21 @@ def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]
         "publishable": given.get("publishable", ""),
         "example": first_line(given.get("projects", ""), ITEM_CHARACTERS),
         "link": web_address(given.get("link", "")),
-        "answer": f"mailto:{url_quoted(answer_address, safe='@')}?subject=Yes&body=Yes",
+        "answer": _mail_link(answer_address, "Yes", "Yes"),
+        "publish_link": _mail_link(answer_address, answered_subject(case.mail.subject), "publish"),
+        "undo_link": _mail_link(answer_address, answered_subject(case.mail.subject), "undo"),
+        "words": first_line(given.get("words", ""), QUOTE_CHARACTERS),
         "again": one_line(given.get("again", ""), ITEM_CHARACTERS),
         **_status(letter, case),
     }
+
+
+def _mail_link(address: str, subject: str, body: str) -> str:
+    """A link that opens a mail with everything filled in (RFC 6068)."""
+    short = one_line(subject, NAME_CHARACTERS)
+    return (
+        f"mailto:{url_quoted(address, safe='@')}?subject={url_quoted(short, safe='')}&body={url_quoted(body)}"
+    )
 
 
 def _about(letter: Letter, case: Case) -> dict[str, Fact]:
@@ -131,7 +142,7 @@ def _called(names: list[str], mail: MailRecord, *, in_site: bool = False) -> tup
 
 
 # Answers to one word, and the question whether it was written by whom we ask.
-AT_ONCE = frozenset({LetterKind.HELP, LetterKind.STATUS, LetterKind.STOPPED})
+AT_ONCE = frozenset({LetterKind.HELP, LetterKind.STATUS, LetterKind.STOPPED, LetterKind.UNCLEAR})
 WITHOUT_TOPIC = AT_ONCE | {LetterKind.CONFIRM}
 
 
