@@ -1,95 +1,489 @@
-"""Mail out of a mailbox, on a real IMAP server."""
+"""Mail out of a mailbox, on a real IMAP server that dies, refuses and starts over."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import imaplib
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+import itertools
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from tests.integration.cli_support import eventually
-from webordinary.adapters.imap_mailbox import ImapAccount, ImapPoller
-from webordinary.core.errors import BackendUnavailable
-from webordinary.core.mail import Envelope, MailId, MailRecord, MailState
+from tests.conformance.world import LIMITS, ManualClock
+from tests.flows.door import ADDRESS, KEY, SCOTT, Door
+from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, Proxy, imap_server, proxy_to
+from webordinary.adapters import imap_client, imap_mailbox
+from webordinary.adapters.imap_connection import ImapAccount
+from webordinary.adapters.imap_mailbox import ImapPoller, Pace
+from webordinary.adapters.smtp_relay import Encryption
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.memory.open import open_memory
+from webordinary.core.errors import BackendUnavailable, CannotTellNow, LoginRefused
+from webordinary.core.mail import Envelope, LetterKind, MailRecord
+from webordinary.core.session_token import session_address
 
-USER, PASSWORD = "demouser", "demopass"  # of the server's demo mailbox, which comes with four mails
-RAW = b"From: scott@example.com\r\nMessage-ID: <1@example.com>\r\n\r\nChange  the title \xff\r\n"
+QUICK = Pace(0.05, 0.3, 0.01, 0.03, 0.02, 0.05, 0.05, 0.2)
+PATIENCE_SECONDS = 30.0
+MAIL_SIZES, MAIL_BODY = r"UID FETCH .*SIZE", r"UID FETCH .*BODY"
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number = int(free.getsockname()[1])
-    program = str(Path(sys.executable).with_name("pymap"))
-    command = [program, "--host", "127.0.0.1", "--port", str(number), "--no-tls"]
-    process = subprocess.Popen(
-        [*command, "dict", "--demo-data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+def server() -> Iterator[int]:
+    with imap_server() as port:
+        yield port
+
+
+@pytest.fixture
+async def proxy(server: int, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Proxy]:
+    monkeypatch.setattr(imap_client, "STALL_SECONDS", 0.5)
+    async with proxy_to(server) as proxy:
+        yield proxy
+
+
+def mail(text: str, number: str = "1", extra: str = "") -> bytes:
+    head = f"From: {SCOTT}\r\nTo: {ADDRESS}\r\nSubject: Site\r\nMessage-ID: <{number}@example.com>\r\n{extra}"
+    return f"{head}\r\n{text}\r\n".encode()
+
+
+class Desk:
+    """A mailbox on the server, a reception with a store, and what reads the one for the other."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.proxy = proxy
+        self.mailbox = Mailbox(proxy.target, f"Box {next(_numbers)}")
+        self.door = Door(open_memory(ManualClock(), LIMITS), ManualClock())
+        self.envelopes: list[Envelope] = []
+        self.failing: Callable[[bytes, bool], Exception | None] = lambda _raw, _may: None
+        account = ImapAccount("127.0.0.1", USER, PASSWORD, proxy.port, self.mailbox.folder)
+        self.account = replace(account, done_folder=self.mailbox.done, encryption=Encryption.NONE)
+
+    async def receive(self, raw: bytes, envelope: Envelope, *, may_come_again: bool) -> MailRecord:
+        if error := self.failing(raw, may_come_again):
+            raise error
+        self.envelopes.append(envelope)
+        believed = replace(envelope, peer="127.0.0.1")  # who wrote it is another test's question
+        return await self.door.reception.receive(raw, believed, may_come_again=may_come_again)
+
+    def poller(self, **changes: object) -> ImapPoller:
+        account = replace(self.account, **changes)  # type: ignore[arg-type]
+        return ImapPoller(account, self.receive, ADDRESS, self.door.backend.checkpoints, SystemClock(), QUICK)
+
+    @contextlib.asynccontextmanager
+    async def reading(self, **changes: object) -> AsyncIterator[ImapPoller]:
+        poller = self.poller(**changes)
+        task = asyncio.create_task(poller.run())
+        yield poller
+        assert not task.done(), task.exception()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    async def asked_for(self) -> list[str]:
+        return [instruction for _, instruction in await self.door.jobs()]
+
+    async def eventually(self, *expected: str) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await self.asked_for() != list(expected):
+                await asyncio.sleep(0.01)
+
+    async def empty(self) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await asyncio.to_thread(self.mailbox.mails):
+                await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def desk(proxy: Proxy) -> AsyncIterator[Desk]:
+    desk = Desk(proxy)
+    await desk.door.onboard("amelia/scott", SCOTT)
+    await desk.poller().look()  # it is set up; mail comes from now on
+    yield desk
+    desk.door.backend.close()
+
+
+async def condition(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+# --- a server that dies -------------------------------------------------------------------------------
+
+
+PHASES = ("greeting", "LOGIN", "SELECT", "NOOP", "UID SEARCH", MAIL_SIZES, MAIL_BODY, "UID MOVE")
+DEATHS = (How.CUT, How.CUT_AFTER, How.CUT_INSIDE, How.BYE, How.GARBAGE)
+NEVER_ANSWERED = [(at, How.SILENCE) for at in ("greeting", MAIL_BODY, "UID MOVE")]
+IMPOSSIBLE = [("greeting", How.CUT_AFTER), ("greeting", How.CUT_INSIDE)]
+
+
+@pytest.mark.parametrize(
+    ("at", "how"),
+    [one for one in itertools.product(PHASES, DEATHS) if one not in IMPOSSIBLE] + NEVER_ANSWERED,
+)
+async def test_a_server_that_dies_in_any_phase_costs_no_mail_and_doubles_none(
+    desk: Desk, at: str, how: How
+) -> None:
+    """Every far end may go away at any line: what was cut short is done again, and done once."""
+    for number in "123":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    desk.proxy.faults.append(Fault(at, how))
+    async with desk.reading():
+        await desk.eventually("Change 1", "Change 2", "Change 3")
+        await desk.empty()
+    assert desk.proxy.faults[0].times == 0
+    assert len(await desk.door.letters()) == 3
+    assert len(desk.mailbox.mails(desk.mailbox.done)) == 3
+
+
+async def test_without_move_a_server_that_dies_costs_no_mail_either(desk: Desk) -> None:
+    """Then a mail is copied and marked as deleted, and the line may break between any two of these."""
+    desk.proxy.hidden = (b" MOVE", b" IDLE")
+    for number in "1234":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    for command in ("UID COPY", "UID STORE", "UID EXPUNGE"):
+        desk.proxy.faults.append(Fault(command, How.CUT_AFTER))
+    async with desk.reading():
+        await desk.eventually("Change 1", "Change 2", "Change 3", "Change 4")
+        await desk.empty()
+    assert desk.proxy.count("UID MOVE") == 0
+    assert {raw.split(b"\r\n\r\n")[1] for raw in desk.mailbox.mails(desk.mailbox.done)} == {
+        f"Change {number}\r\n".encode() for number in "1234"
+    }
+
+
+async def test_mail_that_others_marked_as_deleted_is_not_expunged(desk: Desk) -> None:
+    """A plain EXPUNGE takes along what somebody marked and may want back."""
+    desk.proxy.hidden = (b" MOVE",)
+    desk.mailbox.add(mail("Somebody else's", "9"), flags=r"\Deleted")
+    desk.mailbox.add(mail("Change the title"))
+    assert await desk.poller().look() == 1
+    assert desk.mailbox.mails(which="ALL") == [mail("Somebody else's", "9")]
+    assert await desk.asked_for() == ["Change the title"]
+
+
+async def test_a_server_without_uidplus_leaves_the_mail_marked_as_deleted(desk: Desk) -> None:
+    """Nothing is expunged there at all; and a marked mail is not received again."""
+    desk.proxy.hidden = (b" MOVE", b" UIDPLUS")
+    desk.mailbox.add(mail("Change the title"))
+    assert await desk.poller().look() == 1
+    assert await desk.poller().look() == 0
+    assert desk.proxy.count("EXPUNGE") == 0
+    assert desk.mailbox.mails(which="DELETED") == desk.mailbox.mails(desk.mailbox.done) != []
+
+
+# --- one connection -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hidden", [(), (b" IDLE",)])
+async def test_one_connection_is_kept_and_new_mail_is_seen(desk: Desk, hidden: tuple[bytes, ...]) -> None:
+    """By IDLE, or by looking again where the server has none."""
+    desk.proxy.hidden = hidden
+    before = desk.proxy.connections
+    async with desk.reading():
+        for number in "123":
+            await asyncio.to_thread(desk.mailbox.add, mail(f"Change {number}", number))
+            await desk.eventually(*(f"Change {earlier}" for earlier in range(1, int(number) + 1)))
+    assert desk.proxy.connections == before + 1
+    assert desk.proxy.count("^IDLE") == 0 if hidden else desk.proxy.count("^IDLE") > 0
+
+
+async def test_new_mail_ends_the_wait_at_once(desk: Desk) -> None:
+    """IDLE is there so that nobody waits for the next look."""
+    poller = ImapPoller(
+        desk.account, desk.receive, ADDRESS, desk.door.backend.checkpoints, SystemClock(), Pace(idle=3600.0)
     )
-    try:
-        eventually(lambda: _answers(number))
-        yield number
-    finally:
-        process.kill()
-        process.wait()
+    task = asyncio.create_task(poller.run())
+    await condition(lambda: desk.proxy.count("^IDLE") > 0)
+    await asyncio.to_thread(desk.mailbox.add, mail("Change the title"))
+    await desk.eventually("Change the title")
+    await condition(lambda: desk.proxy.count("^IDLE") > 1)
+    task.cancel()  # while it waits for an hour
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
-def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as line:
-        return line.recv(4) == b"* OK"
-    return False
+async def test_a_line_that_breaks_while_nothing_happens_is_made_anew(desk: Desk) -> None:
+    async with desk.reading():
+        for number in "12":
+            await condition(lambda: bool(desk.proxy.open))
+            desk.proxy.cut_all()
+            await asyncio.to_thread(desk.mailbox.add, mail(f"Change {number}", number))
+            await desk.eventually(*(f"Change {earlier}" for earlier in range(1, int(number) + 1)))
 
 
-class Door:
-    """Takes mails in, unless it is closed."""
-
-    def __init__(self) -> None:
-        self.received: list[bytes] = []
-        self.closed = False
-
-    async def receive(self, raw: bytes, envelope: Envelope) -> MailRecord:
-        if self.closed:
-            raise BackendUnavailable("the store is away")
-        assert envelope.recipients == ("edit@localhost",)
-        self.received.append(raw)
-        return MailRecord(MailId("x"), "", MailState.ACCEPTED, "", "", "", (), 0.0, "")
+async def test_a_server_that_dies_of_idle_is_asked_now_and_then(desk: Desk) -> None:
+    """Some announce it and can't do it; mail must come in all the same, and not by a login a second."""
+    desk.proxy.faults.append(Fault("^IDLE", How.CUT, times=1000))
+    async with desk.reading():
+        await condition(lambda: desk.proxy.count("NOOP") > 8)
+        await asyncio.to_thread(desk.mailbox.add, mail("Change the title"))
+        await desk.eventually("Change the title")
+    assert desk.proxy.count("^IDLE") == imap_mailbox.IDLE_DEATHS_MAX
 
 
-def poller(port: int, door: Door, password: str = PASSWORD) -> ImapPoller:
-    account = ImapAccount("127.0.0.1", USER, password, port, tls=False)
-    return ImapPoller(account, door.receive, "edit@localhost")
+# --- who is let in ------------------------------------------------------------------------------------
 
 
-async def test_new_mails_are_received_as_they_came_and_moved_aside(port: int) -> None:
-    """Signatures are over the very bytes; and a mail that stays would come again for ever."""
-    door = Door()
-    while await poller(port, door).look():
-        pass
-    door.received.clear()
-    with imaplib.IMAP4("127.0.0.1", port) as client:
-        client.login(USER, PASSWORD)
-        client.append("INBOX", "", "", RAW)
-    assert await poller(port, door).look() == 1
-    assert door.received == [RAW]
-    assert await poller(port, door).look() == 0
+async def test_a_refused_login_is_told_once_and_tried_again(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A wrong password is for the operator to mend, while mail by other ways goes on."""
+    desk.proxy.faults.append(Fault("LOGIN", How.NO, 5, "NO [AUTHENTICATIONFAILED] Invalid credentials"))
+    desk.mailbox.add(mail("Change the title"))
+    with caplog.at_level(logging.INFO, "webordinary.gateway"):
+        async with desk.reading():
+            await desk.eventually("Change the title")
+    told = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert "the login is refused ([AUTHENTICATIONFAILED] Invalid credentials)" in told[0]
+    assert "app password" in told[0]
+    assert PASSWORD not in caplog.text
 
 
-async def test_a_mail_stays_until_it_is_durable_here(port: int) -> None:
-    """A crash or a store that is away must not cost anybody's mail."""
-    door = Door()
-    while await poller(port, door).look():
-        pass
-    with imaplib.IMAP4("127.0.0.1", port) as client:
-        client.login(USER, PASSWORD)
-        client.append("INBOX", "", "", RAW)
-    door.closed = True
-    with pytest.raises(BackendUnavailable):
-        await poller(port, door).look()
-    door.closed = False
-    door.received.clear()
-    assert await poller(port, door).look() == 1
-    assert door.received == [RAW]
+async def test_a_wrong_password_is_refused_by_the_server_itself(desk: Desk) -> None:
+    for password in ("wrong", 'qu"ote\\', "käse"):
+        with pytest.raises(LoginRefused):
+            await desk.poller(password=password).look()
+
+
+# --- where to begin -----------------------------------------------------------------------------------
+
+
+async def test_only_mail_that_came_after_it_was_set_up_is_taken(proxy: Proxy) -> None:
+    """Nobody wants ten years of mail carried out; unless they ask for it."""
+    desk = Desk(proxy)
+    await desk.door.onboard("amelia/scott", SCOTT)
+    desk.mailbox.add(mail("Old", "0"))
+    assert await desk.poller().look() == 0
+    desk.mailbox.add(mail("New", "1"))
+    assert await desk.poller().look() == 1
+    assert await desk.asked_for() == ["New"]
+    assert desk.mailbox.mails() == [mail("Old", "0")]
+    assert await desk.poller(take_all=True).look() == 1
+    assert await desk.asked_for() == ["New", "Old"]
+    assert await desk.poller(take_all=True).look() == 0
+
+
+async def test_mail_that_came_while_nobody_looked_is_taken(desk: Desk) -> None:
+    """Whatever came since the set-up is new, also for another process."""
+    desk.mailbox.add(mail("Change 1", "1"))
+    desk.mailbox.add(mail("Change 2", "2"))
+    assert await desk.poller().look() == 2
+    assert await desk.asked_for() == ["Change 1", "Change 2"]
+
+
+@pytest.mark.parametrize("done_folder", ["Done", ""])
+async def test_a_mailbox_that_was_rebuilt_loses_and_doubles_nothing(desk: Desk, done_folder: str) -> None:
+    """UIDs mean nothing any more when the UIDVALIDITY is another; Message-IDs still do."""
+    desk.mailbox.add(mail("Change 1", "1"))
+    await desk.poller(done_folder=done_folder and desk.mailbox.done).look()
+    desk.mailbox.add(mail("Change 2", "2"))
+    desk.mailbox.recreate()
+    desk.mailbox.add(mail("Change 3", "3"))
+    poller = desk.poller(done_folder=done_folder and desk.mailbox.done)
+    await poller.look()
+    assert await desk.asked_for() == ["Change 1", "Change 2", "Change 3"]
+    assert await poller.look() == 0
+    assert await desk.poller(done_folder=done_folder and desk.mailbox.done).look() == 0
+    assert len(await desk.door.letters()) == 3
+
+
+async def test_a_rebuilt_mailbox_does_not_bring_back_what_was_there_before(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what came since all was settled is looked at again."""
+    desk.mailbox.add(mail("Long ago"))
+    await desk.poller(done_folder="").look()
+    checkpoint = await desk.door.backend.checkpoints.load(desk.account.name)
+    assert checkpoint is not None
+    later = replace(checkpoint, since=checkpoint.since + 2 * imap_mailbox.SKEW_SECONDS)
+    await desk.door.backend.checkpoints.save(desk.account.name, later)
+    desk.mailbox.recreate()
+    before = desk.proxy.count(MAIL_BODY)
+    assert await desk.poller(done_folder="").look() == 0
+    assert desk.proxy.count(MAIL_BODY) == before
+
+
+# --- one mail and the others --------------------------------------------------------------------------
+
+
+async def test_a_mail_that_cannot_be_moved_blocks_no_other_and_is_received_once(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It stays where it is, the operator hears of it once, and it is moved when that can be done."""
+    desk.proxy.faults.append(Fault("UID MOVE", How.NO, 6, "NO [NOPERM] not yours"))
+    for number in "12":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    async with desk.reading():
+        await desk.eventually("Change 1", "Change 2")
+        await asyncio.to_thread(desk.mailbox.add, mail("Change 3", "3"))
+        await desk.eventually("Change 1", "Change 2", "Change 3")
+        await desk.empty()
+    assert len(desk.mailbox.mails(desk.mailbox.done)) == 3
+    assert desk.proxy.count(MAIL_BODY) == 3
+    assert len([one for one in caplog.messages if "not yours" in one]) == 1
+
+
+async def test_a_mail_that_stays_is_not_received_again_by_the_next_process(desk: Desk) -> None:
+    """A folder that can't be made, or none that is wanted: what was received is remembered."""
+    desk.proxy.faults.append(Fault("UID MOVE|CREATE", How.NO, 1000, "NO [NOPERM] not yours"))
+    desk.mailbox.add(mail("Change 1", "1"))
+    assert await desk.poller().look() == 1
+    desk.mailbox.add(mail("Change 2", "2"))
+    assert await desk.poller().look() == 1
+    assert await desk.poller().look() == 0
+    assert desk.proxy.count(MAIL_BODY) == 2
+    assert len(desk.mailbox.mails()) == 2
+
+
+@pytest.mark.parametrize("how", [How.CUT, How.BYE, How.NO])
+async def test_a_mail_that_cannot_be_fetched_blocks_no_other(desk: Desk, how: How) -> None:
+    """A server may die of one mail, every time; the others must not wait for it."""
+    for number in "123":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    poison = Fault(r"UID FETCH 101 \(UID BODY", how, 1000)
+    desk.proxy.faults.append(poison)
+    async with desk.reading():
+        await desk.eventually("Change 2", "Change 3")
+        poison.times = 0
+        await desk.eventually("Change 2", "Change 3", "Change 1")
+        await desk.empty()
+
+
+async def test_a_mail_that_cannot_be_received_blocks_no_other(desk: Desk) -> None:
+    """By a mistake of ours, or because the store can't take this one."""
+    poison = {b"Change 1": ValueError("a bug"), b"Change 2": BackendUnavailable("the store can't")}
+    desk.failing = lambda raw, _: next((error for text, error in poison.items() if text in raw), None)
+    for number in "1234":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    async with desk.reading():
+        await desk.eventually("Change 3", "Change 4")
+        poison.clear()
+        await desk.eventually("Change 3", "Change 4", "Change 1", "Change 2")
+        await desk.empty()
+
+
+async def test_a_store_that_is_away_for_a_while_keeps_the_order(desk: Desk) -> None:
+    """A mail stays until it is durable here, and the later one of a conversation comes later."""
+    away = BackendUnavailable("the store is away")
+    desk.failing = lambda _raw, _may: away
+    for number in "123":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    async with desk.reading():
+        await condition(lambda: desk.proxy.count(MAIL_BODY) > 10)
+        assert len(await asyncio.to_thread(desk.mailbox.mails)) == 3
+        desk.failing = lambda _raw, _may: None
+        await desk.eventually("Change 1", "Change 2", "Change 3")
+
+
+async def test_a_sender_that_cannot_be_looked_up_now_is_tried_again_and_not_for_ever(desk: Desk) -> None:
+    """Some name servers never come back; then the mail is doubted, as it would be after days of SMTP."""
+    unsure: list[bool] = []
+
+    def failing(raw: bytes, may_come_again: bool) -> Exception | None:
+        if b"Change 1" not in raw or not may_come_again:
+            return None
+        unsure.append(may_come_again)
+        return CannotTellNow("no answer")
+
+    desk.failing = failing
+    for number in "12":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    async with desk.reading():
+        await desk.eventually("Change 2", "Change 1")
+    assert len(unsure) == imap_mailbox.UNSURE_TIMES_MAX
+
+
+async def test_a_mail_that_is_too_large_is_left_and_never_fetched(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It stays where a person finds it; the next ones go on."""
+    monkeypatch.setattr(imap_mailbox, "MAIL_BYTES", 1000)
+    large = mail("x" * 2000, "1")
+    desk.mailbox.add(large)
+    desk.mailbox.add(mail("Change the title", "2"))
+    assert await desk.poller().look() == 2
+    assert await desk.poller().look() == 0
+    assert await desk.asked_for() == ["Change the title"]
+    assert desk.mailbox.mails() == [large]
+    assert desk.proxy.count(MAIL_BODY) == 1
+    assert len([one for one in caplog.messages if "more than" in one]) == 1
+
+
+async def test_an_answer_that_never_ends_is_given_up(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a server says of a mail's size, no answer takes more memory than the largest mail."""
+    desk.mailbox.add(mail("x" * 50_000, "1"))
+    desk.mailbox.add(mail("Change the title", "2"))
+    monkeypatch.setattr(imap_client, "ANSWER_BYTES", 20_000)
+    async with desk.reading():
+        await desk.eventually("Change the title")
+
+
+async def test_ten_thousand_old_mails_are_neither_fetched_nor_listed(proxy: Proxy) -> None:
+    """Not ten thousand here, but none of those that are there is ever asked for."""
+    desk = Desk(proxy)
+    for number in range(30):
+        desk.mailbox.add(mail("Old", str(number)))
+    await desk.poller().look()
+    assert desk.proxy.count("UID FETCH") == 0
+    assert desk.proxy.count(r"UID SEARCH UID 131:\*") == 1
+
+
+# --- whom it is for -----------------------------------------------------------------------------------
+
+
+async def test_a_session_address_in_delivered_to_finds_its_conversation(desk: Desk) -> None:
+    """Mail programs answer to the session's address; in a mailbox only the header knows that."""
+    desk.mailbox.add(mail("Change the title", "1"))
+    await desk.poller().look()
+    (first,) = await desk.door.backend.mailbox.mails(limit=5)
+    assert first.session is not None
+    token = session_address(first.session, KEY, ADDRESS)
+    desk.mailbox.add(mail("And the colour", "2", f"Delivered-To: {token}\r\n"))
+    await desk.poller().look()
+    assert desk.envelopes[-1].recipients == (token, ADDRESS)
+    (second, _) = await desk.door.backend.mailbox.mails(limit=5)
+    assert second.session == first.session
+
+
+async def test_mail_for_somebody_else_in_the_same_mailbox_can_be_left_alone(desk: Desk) -> None:
+    """People use the mailbox they have, and their other mail is none of our business."""
+    private = mail("Hi Scott", "1").replace(ADDRESS.encode(), b"scott@home.example")
+    desk.mailbox.add(private)
+    desk.mailbox.add(mail("Change the title", "2"))
+    await desk.poller(only_addressed=True).look()
+    assert await desk.asked_for() == ["Change the title"]
+    assert desk.mailbox.mails() == [private]
+    assert await desk.poller(only_addressed=True).look() == 0
+
+
+async def test_a_bounce_is_known_by_its_return_path(desk: Desk) -> None:
+    """An answer to a bounce makes a loop."""
+    desk.mailbox.add(b"Return-Path: <>\r\n" + mail("Your mail could not be delivered"))
+    await desk.poller().look()
+    assert desk.envelopes[-1].mail_from == ""
+    assert await desk.door.letters() == []
+
+
+async def test_mails_are_received_as_they_came(desk: Desk) -> None:
+    """Signatures are over the very bytes."""
+    received: list[bytes] = []
+    desk.failing = lambda raw, _: received.append(raw)
+    raw = mail("Change  the title ").replace(b"title", b"t\xefitle \x80")
+    desk.mailbox.add(raw)
+    await desk.poller().look()
+    assert received == [raw]
+    assert {kind for _, kind in await desk.door.letters()} <= {LetterKind.ACCEPTED}
+
+
+@pytest.mark.parametrize("done", ["Erledigte Wünsche & mehr", 'Do"ne \\', "Übrig/Unten"])
+async def test_folders_may_be_called_anything(desk: Desk, done: str) -> None:
+    desk.mailbox.add(mail("Change the title"))
+    name = f"{done} {desk.mailbox.folder}"
+    assert await desk.poller(done_folder=name).look() == 1
+    assert len(desk.mailbox.mails(name)) == 1

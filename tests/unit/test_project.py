@@ -46,7 +46,6 @@ MAIL_EXTRA = {
     "aiosmtplib",
     "dkim",
     "dns",
-    "imap_tools",
     "nacl",  # brought by dkimpy[ed25519]
     "pillow_heif",
     "publicsuffix2",

@@ -1,97 +1,373 @@
-"""Mail out of a mailbox that the operator already has: new mails are received, then moved aside."""
+"""Mail out of a mailbox that the operator already has.
+
+Mail is received in the order of its UIDs, and put aside only after it is durable here. What is cut short is
+done again: a mail that was received already is known by its Message-ID. The far end may go away at any line;
+nothing of that ends the gateway, and no mail holds up another.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
-from imap_tools import BaseMailBox, MailBox, MailboxFolderCreateError, MailBoxUnencrypted, MailMessage
-from imap_tools.errors import ImapToolsError
-
-from webordinary.core.errors import BackendUnavailable
+from webordinary.adapters.imap_connection import ImapAccount, ImapConnection, batches, told
+from webordinary.core.errors import (
+    BackendUnavailable,
+    CannotTellNow,
+    LoginRefused,
+    MailboxRefused,
+    MailboxUnavailable,
+    WebordinaryError,
+)
 from webordinary.core.mail import Envelope, MailRecord
+from webordinary.core.trouble import Troubles
+from webordinary.intake.delivery import envelope_of, names_us
+from webordinary.intake.limits import MAIL_BYTES
+from webordinary.ports.checkpoints import Checkpoint, Checkpoints
+from webordinary.ports.clock import Clock
 
 log = logging.getLogger("webordinary.gateway")
 
-MAILS_PER_LOOK = 20
-CONNECT_SECONDS = 30.0
+T = TypeVar("T")
 
-Receive = Callable[[bytes, Envelope], Awaitable[MailRecord]]
+READING = "reading it"
+TELL_EVERY_SECONDS = 3600.0
+STEADY_SECONDS = 60.0  # a connection that lived so long was a good one
+IDLE_DEATHS_MAX = 3  # in a row; then the server's IDLE is not used
+UNSURE_TIMES_MAX = 8  # about five hours; then a sender that can't be looked up is doubted for good
+UNMOVED_MAX = 100  # mails that could not be moved and are tried again; older ones just stay
+SETTLED_SECONDS = 24 * 3600.0  # how often it is noted since when all is settled
+SKEW_SECONDS = 3600.0  # how far the server's clock may be from ours
 
 
 @dataclass(frozen=True, slots=True)
-class ImapAccount:
-    """Which mailbox to read."""
+class Pace:
+    """How long to wait, in seconds. Whatever repeats becomes slower, up to a bound."""
 
-    host: str
-    user: str
-    password: str = field(repr=False)
-    port: int = 993
-    folder: str = "INBOX"
-    done_folder: str = "Webordinary"
-    tls: bool = True
+    look: float = 30.0  # between two looks, where the server does not tell of new mail
+    idle: float = 300.0  # and where it does: lines die silently, and some servers forget to tell
+    reconnect: float = 1.0
+    reconnect_most: float = 300.0
+    login: float = 60.0  # after a refused one: servers lock users out who try too often
+    login_most: float = 900.0
+    retry: float = 60.0  # of one mail
+    retry_most: float = 3600.0
 
 
-class _AsItCame(MailMessage):
-    """A mail's bytes, untouched: signatures are over them, and parsing is our own affair."""
+class Receive(Protocol):
+    """Takes a mail in; see `Reception.receive`."""
 
-    def __init__(self, fetch_data: list[Any]) -> None:
-        self.raw, self._raw_uid_data, self._raw_flag_data = self._get_message_data_parts(fetch_data)
+    async def __call__(self, raw: bytes, envelope: Envelope, *, may_come_again: bool) -> MailRecord: ...
+
+
+@dataclass(slots=True)
+class _Trials:
+    """What was tried with a mail in vain."""
+
+    times: int = 0
+    due: float = 0.0  # not before that
 
 
 class ImapPoller:
-    """Looks for new mail every so often. A mail is moved only after it is durable here."""
+    """Reads one folder for as long as the gateway lives."""
 
-    def __init__(self, account: ImapAccount, receive: Receive, recipient: str) -> None:
-        """Read a mailbox; its mails count as sent to `recipient`, unless they say which address of ours."""
-        self._account, self._receive, self._recipient = account, receive, recipient
+    def __init__(
+        self,
+        account: ImapAccount,
+        receive: Receive,
+        address: str,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        pace: Pace | None = None,
+    ) -> None:
+        """Read a folder; `address` is ours: what mails say of whom they are for is held against it."""
+        self._account, self._receive, self._address = account, receive, address
+        self._checkpoints, self._clock, self._pace = checkpoints, clock, pace or Pace()
+        self._about = f"the mailbox of {account.user} at {account.host}"
+        self._troubles = Troubles(log, clock.monotonic, TELL_EVERY_SECONDS)
+        self._checkpoint: Checkpoint | None = None
+        # By UID; all of it is forgotten when UIDs change their meaning.
+        self._received: set[int] = set()
+        self._settled: set[int] = set()  # received and put aside, or left for good
+        self._unmoved: dict[int, float] = {}  # of those that were settled: when to try again
+        self._trials: dict[int, _Trials] = {}
+        self._idle_deaths = 0
 
-    async def run(self, every: float) -> None:
-        """Look again and again; a mailbox that can't be reached is tried again later."""
+    # --- the loop -----------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Read until cancelled."""
+        failures = 0
         while True:
+            began = self._clock.monotonic()
             try:
-                received = await self.look()
-            except (ImapToolsError, OSError, BackendUnavailable) as error:
-                log.warning("the mailbox of %s at %s: %s", self._account.user, self._account.host, error)
-                received = 0
-            if received < MAILS_PER_LOOK:
-                await asyncio.sleep(every)
+                await self._stay_connected()
+            except WebordinaryError as error:
+                trouble: Exception = error
+                self._troubles.met(READING, error, self._about)
+            except Exception as error:
+                trouble = error
+                log.exception("%s: reading it failed by a mistake of ours", self._about)
+            steady = self._clock.monotonic() - began > STEADY_SECONDS
+            failures = 1 if steady else failures + 1
+            await self._clock.sleep(self._pause(trouble, failures))
+
+    def _pause(self, trouble: Exception, failures: int) -> float:
+        pace = self._pace
+        if isinstance(trouble, LoginRefused):
+            return self._slower(pace.login, failures, pace.login_most)
+        return self._slower(pace.reconnect, failures, pace.reconnect_most)
+
+    def _slower(self, first: float, times: int, most: float) -> float:
+        """Twice as long each time, with some chance in it."""
+        return min(first * 2.0 ** min(times - 1, 30), most) * (0.75 + self._clock.chance() / 2)
+
+    async def _stay_connected(self) -> None:
+        connection = ImapConnection(self._account)
+        try:
+            await self._open(connection)
+            while True:
+                while await self._look(connection):
+                    pass
+                self._troubles.over(READING, self._about)
+                await self._wait(connection)
+        finally:
+            connection.hang_up()
 
     async def look(self) -> int:
-        """Receive what is new; say how many mails that were."""
-        mails = await asyncio.to_thread(self._fetch)
-        for number, raw in mails:
-            record = await self._receive(raw, Envelope(mail_from="unknown", recipients=(self._recipient,)))
-            log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
-            await asyncio.to_thread(self._put_aside, number)
-        return len(mails)
+        """Connect, receive what is new, and hang up; say how many mails were settled."""
+        connection, settled = ImapConnection(self._account), 0
+        try:
+            await self._open(connection)
+            while some := await self._look(connection):
+                settled += some
+        finally:
+            connection.hang_up()
+        return settled
 
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[BaseMailBox]:
-        account = self._account
-        kind = MailBox if account.tls else MailBoxUnencrypted
-        with kind(account.host, account.port, timeout=CONNECT_SECONDS).login(
-            account.user, account.password, account.folder
-        ) as mailbox:
-            yield mailbox
+    async def _wait(self, connection: ImapConnection) -> None:
+        now, pace = self._clock.monotonic(), self._pace
+        due = [trials.due for trials in self._trials.values()] + list(self._unmoved.values())
+        soonest = max(min(due, default=now + pace.idle) - now, 0.0)
+        if not connection.can_idle or self._idle_deaths >= IDLE_DEATHS_MAX:
+            await self._clock.sleep(min(pace.look, soonest))
+            return
+        try:
+            came = await _far(connection.wait, min(pace.idle, soonest))
+        except MailboxUnavailable:
+            quick = self._clock.monotonic() - now < min(STEADY_SECONDS, pace.idle)
+            self._idle_deaths = self._idle_deaths + 1 if quick else 0
+            raise
+        self._idle_deaths = 0
+        if came and self._clock.monotonic() - now < pace.reconnect:
+            await self._clock.sleep(pace.reconnect)  # a server that tells all the time
 
-    def _fetch(self) -> list[tuple[str, bytes]]:
-        with self._open() as mailbox:
-            mailbox.email_message_class = _AsItCame
-            found = mailbox.fetch("ALL", limit=MAILS_PER_LOOK, mark_seen=False)
-            return [
-                (message.uid, message.raw)
-                for message in found
-                if isinstance(message, _AsItCame) and message.uid
-            ]
+    # --- where to begin -----------------------------------------------------------------------------------
 
-    def _put_aside(self, number: str) -> None:
-        with self._open() as mailbox:
-            with contextlib.suppress(MailboxFolderCreateError):
-                if not mailbox.folder.exists(self._account.done_folder):
-                    mailbox.folder.create(self._account.done_folder)
-            mailbox.move(number, self._account.done_folder)
+    async def _open(self, connection: ImapConnection) -> None:
+        folder = await _far(connection.open)
+        known = self._checkpoint or await self._checkpoints.load(self._account.name)
+        if known is not None and (known.took_all or not self._account.take_all):
+            if folder.uid_validity == known.uid_validity and folder.uid_next >= known.first_uid:
+                self._checkpoint = known
+                return
+            now_known = await self._begin_again(connection, known, folder.uid_validity, folder.uid_next)
+        elif self._account.take_all:
+            now_known = Checkpoint(folder.uid_validity, 1, 0.0, took_all=True)
+        else:
+            now_known = Checkpoint(folder.uid_validity, folder.uid_next, self._clock.now())
+            log.info(
+                "%s: mail from now on is taken; the %d mails that are there are left alone"
+                ' (imap_from = "all" takes them, too)',
+                self._about,
+                folder.mails,
+            )
+        for known_by_uid in (self._received, self._settled, self._unmoved, self._trials):
+            known_by_uid.clear()
+        await self._save(now_known)
+
+    async def _begin_again(
+        self, connection: ImapConnection, known: Checkpoint, uid_validity: int, uid_next: int
+    ) -> Checkpoint:
+        """UIDs mean something else now: look at all that came since everything was settled."""
+        again = await _far(connection.uids_since, known.since - SKEW_SECONDS)
+        log.warning(
+            "%s: its server numbers mails anew (UIDVALIDITY %d, was %d); the latest %d are looked at again,"
+            " and those that are known are not received twice",
+            self._about,
+            uid_validity,
+            known.uid_validity,
+            len(again),
+        )
+        return replace(known, uid_validity=uid_validity, first_uid=uid_next, unsettled=tuple(again))
+
+    async def _save(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint  # also if it can't be saved now: where to begin must not move
+        await self._checkpoints.save(self._account.name, checkpoint)
+
+    # --- one look -----------------------------------------------------------------------------------------
+
+    async def _look(self, connection: ImapConnection) -> int:
+        """Receive what is new and due; say how many mails were settled."""
+        assert self._checkpoint is not None
+        await self._move_late(connection)
+        listed = await _far(connection.uids, self._checkpoint.first_uid, self._checkpoint.unsettled)
+        await self._note(listed)
+        now = self._clock.monotonic()
+        due = [uid for uid in listed if uid not in self._settled and self._due(uid) <= now]
+        settled = 0
+        stuck: dict[int, BackendUnavailable] = {}
+        for some in batches(due):
+            sizes = await _far(connection.sizes, some)
+            for uid in some:
+                try:
+                    settled += await self._take(connection, uid, sizes.get(uid, 0))
+                except BackendUnavailable as error:
+                    # The store is away, or it is this mail. Once more in order; then without it.
+                    if self._failed(uid) == 1:
+                        raise
+                    stuck[uid] = error
+        for uid, why in stuck.items():
+            if not settled:
+                raise why
+            self._postpone(uid, why)
+        return settled
+
+    async def _note(self, listed: list[int]) -> None:
+        """Note in the store what needs no second look: what is settled and still there."""
+        checkpoint = self._checkpoint
+        assert checkpoint is not None
+        there, first = set(listed), checkpoint.first_uid
+        self._settled &= there
+        self._received &= there
+        self._trials = {uid: trials for uid, trials in self._trials.items() if uid in there}
+        if any(uid >= first for uid in self._settled):
+            first = listed[-1] + 1
+        unsettled = [uid for uid in listed if uid not in self._settled]
+        below = tuple(uid for uid in unsettled if uid < first)
+        now = self._clock.now()
+        is_recent = unsettled or 0 <= now - checkpoint.since < SETTLED_SECONDS
+        since = checkpoint.since if is_recent else now
+        new = replace(checkpoint, first_uid=first, unsettled=below, since=since)
+        if new != checkpoint:
+            await self._save(new)
+
+    async def _take(self, connection: ImapConnection, uid: int, size: int) -> bool:
+        """Receive a mail and put it aside; say whether it is settled. One that can't be is put off."""
+        try:
+            if uid in self._received or await self._get(connection, uid, size):
+                await self._put_aside(connection, uid)
+        except MailboxUnavailable as error:
+            if self._failed(uid) > 1:  # not by chance
+                self._postpone(uid, error)
+            raise
+        except BackendUnavailable:
+            raise
+        except (CannotTellNow, MailboxRefused) as error:
+            self._failed(uid)
+            self._postpone(uid, error)
+            return False
+        except Exception as error:
+            log.exception("%s: a mistake of ours", self._mail(uid))
+            self._failed(uid)
+            self._postpone(uid, error)
+            return False
+        self._settled.add(uid)
+        self._trials.pop(uid, None)
+        return True
+
+    async def _get(self, connection: ImapConnection, uid: int, size: int) -> bool:
+        """Receive a mail; say whether it is to be put aside."""
+        if size > MAIL_BYTES:
+            text = "%s: it has %d MB, more than the %d that are taken; it is left in %s for you to read"
+            log.warning(text, self._mail(uid), size >> 20, MAIL_BYTES >> 20, self._account.folder)
+            return False
+        if self._account.only_addressed:
+            header = await _far(partial(connection.fetch, header_only=True), uid)
+            if header is None or not names_us(header, self._address):
+                return False
+        raw = await _far(connection.fetch, uid)
+        if raw is None:  # somebody took it away meanwhile
+            return False
+        times = self._trials[uid].times if uid in self._trials else 0
+        envelope = envelope_of(raw, self._address)
+        record = await self._receive(raw, envelope, may_come_again=times < UNSURE_TIMES_MAX)
+        log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
+        self._received.add(uid)
+        return True
+
+    async def _put_aside(self, connection: ImapConnection, uid: int) -> None:
+        """Move a mail that was received. Where that is refused it stays, and is not received again."""
+        self._unmoved.pop(uid, None)
+        if not self._account.done_folder:
+            return
+        moving = f"moving mails to {self._account.done_folder}"
+        try:
+            await _far(connection.move_aside, uid)
+        except MailboxRefused as error:
+            self._unmoved[uid] = self._clock.monotonic() + self._pace.retry_most
+            if len(self._unmoved) > UNMOVED_MAX:
+                del self._unmoved[next(iter(self._unmoved))]
+            why = MailboxRefused(f"{error}. They were received, and stay where they are")
+            self._troubles.met(moving, why, self._about)
+        else:
+            self._troubles.over(moving, self._about)
+
+    async def _move_late(self, connection: ImapConnection) -> None:
+        """Try again to move what could not be moved."""
+        now = self._clock.monotonic()
+        for uid in [uid for uid, due in self._unmoved.items() if due <= now]:
+            await self._put_aside(connection, uid)
+
+    # --- what failed --------------------------------------------------------------------------------------
+
+    def _due(self, uid: int) -> float:
+        trials = self._trials.get(uid)
+        return trials.due if trials else 0.0
+
+    def _failed(self, uid: int) -> int:
+        trials = self._trials.setdefault(uid, _Trials())
+        trials.times += 1
+        return trials.times
+
+    def _postpone(self, uid: int, error: Exception) -> None:
+        """Go on without this mail, and come back to it later and later."""
+        trials, pace = self._trials[uid], self._pace
+        seconds = self._slower(pace.retry, 2 * trials.times - 1, pace.retry_most)
+        trials.due = self._clock.monotonic() + seconds
+        tell = log.warning if trials.times <= 2 else log.debug  # noqa: PLR2004 - the first time, or the first by the same mail
+        tell("%s: it is tried again later: %s", self._mail(uid), told(error))
+
+    def _mail(self, uid: int) -> str:
+        return f"{self._about}: the mail with UID {uid}"
+
+
+async def _far(ask: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 - whatever is asked for
+    """Ask the far end, on a thread that keeps nobody from leaving; it may raise anything."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def settle(act: Callable[[], None]) -> None:
+        if not answer.done():  # whoever waited was cancelled
+            act()
+
+    def work() -> None:
+        try:
+            act = partial(answer.set_result, ask(*arguments))
+        except (MailboxRefused, MailboxUnavailable) as error:
+            act = partial(answer.set_exception, error)
+        except Exception as error:  # noqa: BLE001 - what a server sends may break anything
+            unavailable = MailboxUnavailable(told(error))
+            unavailable.__cause__ = error
+            act = partial(answer.set_exception, unavailable)
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, act)
+
+    threading.Thread(target=work, name="imap", daemon=True).start()
+    return await answer

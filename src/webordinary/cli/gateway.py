@@ -9,7 +9,6 @@ import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
-from webordinary.adapters.imap_mailbox import ImapPoller
 from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
 from webordinary.cli.arguments import add_home, add_json, port
 from webordinary.cli.exits import Exit
@@ -79,21 +78,16 @@ async def _serve(room: MailRoom, door: InboundDoor | None, *, until_stdin_closes
             log.info("listening for mail services at %s", await door.start())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(room.sender.run())
-            polling = tasks.create_task(_poll(room))
+            reading = tasks.create_task(room.imap.run()) if room.imap else None
             await leave.wait()
-            polling.cancel()
+            if reading:
+                reading.cancel()
             await gateway.stop()
             if door is not None:
                 await door.stop()
             room.sender.stop()
     finally:
         await room.close()
-
-
-async def _poll(room: MailRoom) -> None:
-    if room.imap is not None:
-        poller = ImapPoller(room.imap, room.reception.receive, room.listening.address)
-        await poller.run(room.imap_every_seconds)
 
 
 def _say_hello(listening: Listening, port: int, room: MailRoom) -> None:

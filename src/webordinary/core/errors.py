@@ -8,6 +8,9 @@ WebordinaryError
 ├── NotAllowed            it exists, but its state forbids what was asked
 ├── ClaimLost             a word from a former owner: somebody else may hold the lane now
 ├── CannotTellNow         who sent a mail can't be looked up just now; asking again later may help
+├── MailboxRefused        a mailbox's server said no to one thing; it may be asked another
+├── MailboxUnavailable    a mailbox's server went away, or makes no sense; a command may have had its effect
+│   └── LoginRefused      it does not know the user or the password
 └── BackendUnavailable    the store did not answer; nothing is known about the call's effect
     ├── StoreBusy         another process holds the store's write lock
     ├── StoreFull         no room left where the store lives
@@ -47,6 +50,18 @@ class ClaimLost(WebordinaryError):
 
 class CannotTellNow(WebordinaryError):
     """Who sent a mail can't be looked up just now. Nothing was kept of it; it may come again."""
+
+
+class MailboxRefused(WebordinaryError):
+    """The server of a mailbox said no to one command. The connection is as good as before."""
+
+
+class MailboxUnavailable(WebordinaryError):
+    """The server of a mailbox can't be used now. What was asked last may or may not have been done."""
+
+
+class LoginRefused(MailboxUnavailable):
+    """The server of a mailbox did not let us in."""
 
 
 class BackendUnavailable(WebordinaryError):

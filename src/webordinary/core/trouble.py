@@ -1,4 +1,4 @@
-"""Trouble that repeats: told once, then at most every minute with a count, and once when it is over.
+"""Trouble that repeats: told once, then at most every minute (or so) with a count, and once when it is over.
 
 Whatever fails for the same reason is one trouble: when the store refuses our credentials, beats, sweeps and
 calls for lanes fail alike, and people need to hear of it once.
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from webordinary.core.errors import BackendUnavailable
+from webordinary.core.errors import BackendUnavailable, WebordinaryError
 from webordinary.core.waiting import span
 
 EVERY_SECONDS = 60.0
@@ -33,22 +33,25 @@ class _Trouble:
 class Troubles:
     """What goes wrong in one process, by its reason."""
 
-    def __init__(self, log: logging.Logger, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, log: logging.Logger, monotonic: Callable[[], float], every_seconds: float = EVERY_SECONDS
+    ) -> None:
         """Tell this log; the clock may start anywhere."""
-        self._log, self._monotonic = log, monotonic
+        self._log, self._monotonic, self._every_seconds = log, monotonic, every_seconds
         self._known: dict[str, _Trouble] = {}
 
-    def met(self, doing: str, error: BackendUnavailable, about: str = "") -> None:
+    def met(self, doing: str, error: WebordinaryError, about: str = "") -> None:
         """Note that this failed; tell it if it is new, or was not told for a minute."""
         now = self._monotonic()
-        trouble = self._known.setdefault(error.reason, _Trouble(now, NEVER, now))
+        reason = error.reason if isinstance(error, BackendUnavailable) else str(error)
+        trouble = self._known.setdefault(reason, _Trouble(now, NEVER, now))
         if not trouble.doings:
             trouble.began_at, trouble.times, trouble.is_told = now, 0, False
         trouble.doings.add((doing, about))
         trouble.met_at = now
         trouble.times += 1
         trouble.untold += 1
-        if now - trouble.told_at < EVERY_SECONDS:
+        if now - trouble.told_at < self._every_seconds:
             return
         again = f" ({trouble.untold} times since the last word of it)" if trouble.untold > 1 else ""
         self._log.warning("%s%s: %s%s", f"{about}: " if about else "", doing, error, again)
@@ -62,12 +65,12 @@ class Troubles:
         for reason, trouble in list(self._known.items()):
             was_there = bool(trouble.doings)
             trouble.doings.discard((doing, about))
-            if now - trouble.met_at >= EVERY_SECONDS:
+            if now - trouble.met_at >= self._every_seconds:
                 trouble.doings.clear()
             if trouble.doings:
                 continue
             if was_there and trouble.is_told and trouble.times > 1:
                 after = span(trouble.met_at - trouble.began_at)
                 self._log.info("all works again, after %s and %d failures", after, trouble.times)
-            if now - trouble.told_at >= EVERY_SECONDS:
+            if now - trouble.told_at >= self._every_seconds:
                 del self._known[reason]

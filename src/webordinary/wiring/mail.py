@@ -6,11 +6,13 @@ import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import SplitResult, unquote
 
 from webordinary.adapters.bounded import Bounded, BoundedReader
 from webordinary.adapters.dkim_signing import DkimSigner, SigningMailer, open_signer
 from webordinary.adapters.images import PillowImages
-from webordinary.adapters.imap_mailbox import ImapAccount
+from webordinary.adapters.imap_connection import ImapAccount
+from webordinary.adapters.imap_mailbox import ImapPoller, Pace
 from webordinary.adapters.keeping_mailer import KeepingMailer
 from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OriginChecks
 from webordinary.adapters.mail_checks.live_resolver import LiveResolver
@@ -22,6 +24,7 @@ from webordinary.core.errors import BadInput
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.ports.backend import Backend
+from webordinary.ports.clock import Clock
 from webordinary.ports.mailer import Mailer
 from webordinary.ports.resolver import Resolver
 from webordinary.reply.compose import Letterhead
@@ -33,6 +36,7 @@ from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_u
 from webordinary.wiring.settings import Settings
 from webordinary.wiring.stores import open_letters, open_workflow
 
+IMAP_FROM = ("new", "all")
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
 
@@ -44,8 +48,7 @@ class MailRoom:
     reception: Reception
     sender: Sender
     replies_to: str
-    imap: ImapAccount | None
-    imap_every_seconds: float
+    imap: ImapPoller | None
     close: Callable[[], Awaitable[None]]
 
 
@@ -102,8 +105,7 @@ def open_mail_room(
         reception=reception,
         sender=Sender(office, f"gateway {clock.unique()[-6:]}"),
         replies_to=replies_to,
-        imap=_imap(mail),
-        imap_every_seconds=mail.imap_every_seconds,
+        imap=_imap(mail, reception, clock),
         close=close,
     )
 
@@ -139,14 +141,11 @@ def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
         return letters, str(outbox_folder(settings.home))
     url = parsed_url("relay", mail.relay, ("smtp", "smtps"))
     user, password = credentials(url)
-    host = url.hostname or ""
-    is_here = host in {"localhost", "127.0.0.1", "::1"}
-    plain = Encryption.NONE if is_here else Encryption.STARTTLS
     relay = Relay(
-        host=host,
+        host=url.hostname or "",
         port=url.port or PORTS[url.scheme],
         sender=mail.address,
-        encryption=Encryption.TLS if url.scheme == "smtps" else plain,
+        encryption=Encryption.TLS if url.scheme == "smtps" else _plain(url),
         username=user,
         password=password,
     )
@@ -166,16 +165,38 @@ def _signing(mailer: Mailer, mail: MailSettings) -> Mailer:
     return SigningMailer(mailer, signer) if signer else mailer
 
 
-def _imap(mail: MailSettings) -> ImapAccount | None:
+def _imap(mail: MailSettings, reception: Reception, clock: Clock) -> ImapPoller | None:
+    account = imap_account(mail)
+    if account is None:
+        return None
+    checkpoints, pace = reception.backend.checkpoints, Pace(look=mail.imap_every_seconds)
+    return ImapPoller(account, reception.receive, mail.address, checkpoints, clock, pace)
+
+
+def imap_account(mail: MailSettings) -> ImapAccount | None:
+    """The mailbox that is read; None if there is none."""
     if not mail.imap:
         return None
     url = parsed_url("imap", mail.imap, ("imaps", "imap"))
     user, password = credentials(url)
+    folder = unquote(url.path.strip("/")) or "INBOX"
+    if mail.imap_from not in IMAP_FROM:
+        raise BadInput(f'[mail] imap_from must be "new" or "all", not {mail.imap_from!r}')
+    if mail.imap_done_folder.lower() == folder.lower():
+        raise BadInput(f"[mail] imap_done_folder can't be {folder}: that is the folder that is read")
     return ImapAccount(
         host=url.hostname or "",
         user=user,
         password=password,
         port=url.port or PORTS[url.scheme],
-        folder=url.path.strip("/") or "INBOX",
-        tls=url.scheme == "imaps",
+        folder=folder,
+        done_folder=mail.imap_done_folder,
+        encryption=Encryption.TLS if url.scheme == "imaps" else _plain(url),
+        take_all=mail.imap_from == "all",
+        only_addressed=mail.imap_only_addressed,
     )
+
+
+def _plain(url: SplitResult) -> Encryption:
+    """On this machine a password may go in the clear, nowhere else."""
+    return Encryption.NONE if url.hostname in {"localhost", "127.0.0.1", "::1"} else Encryption.STARTTLS

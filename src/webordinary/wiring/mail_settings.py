@@ -32,8 +32,11 @@ class MailSettings:
     dkim_selector: str = ""  # both or none: replies that leave by a relay are signed
     dkim_key: str = ""  # a file
     dkim_domain: str = ""  # "": that of the address
-    imap: str = ""  # imaps://user:password@host/INBOX; "" polls no mailbox
-    imap_every_seconds: float = 30.0
+    imap: str = field(default="", repr=False)  # imaps://user:password@host/INBOX; "" reads no mailbox
+    imap_from: str = "new"  # or "all": also mail that was there before
+    imap_done_folder: str = "Webordinary"  # where mail goes that was received; "" leaves it where it is
+    imap_only_addressed: bool = False  # leave mail alone that does not name `address`
+    imap_every_seconds: float = 30.0  # where the server does not tell of new mail by itself
     inbound_host: str = "127.0.0.1"  # the door for mail services; a proxy before it speaks HTTPS
     inbound_port: int = 2580
     inbound_mailgun_key: str = field(default="", repr=False)  # a service without its secret is not served
