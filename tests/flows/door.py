@@ -22,6 +22,7 @@ from webordinary.intake.read import read
 from webordinary.ports.backend import Backend
 from webordinary.ports.control import Control
 from webordinary.ports.images import NoImage, WebImage
+from webordinary.ports.mailer import Letters
 
 KEY = b"k" * 32
 ADDRESS = "edit@webordinary.example"
@@ -57,7 +58,7 @@ class OutOfReach:
 class Door:
     """A reception with two projects behind it."""
 
-    def __init__(self, backend: Backend, clock: ManualClock) -> None:
+    def __init__(self, backend: Backend, clock: ManualClock, letters: Letters | None = None) -> None:
         self.backend, self.clock = backend, clock
         self.reception = Reception(
             backend=backend,
@@ -68,6 +69,7 @@ class Door:
             trust=Trust(loopback=True),
             quotas=QuotaLimits(),
             token_key=KEY,
+            letters=letters,
         )
 
     async def onboard(self, lane: str, address: str, arrival: Arrival = Arrival.INTERRUPT) -> None:

@@ -19,7 +19,7 @@ SessionId = NewType("SessionId", str)
 class Envelope:
     """How a mail came in: what the line said, not what the mail says of itself."""
 
-    peer: str = ""  # IP address of who handed it over, or a mail service's name; "" where nobody knows
+    peer: str = ""  # IP address of the client that handed it over; "" where nobody knows
     helo: str = ""
     mail_from: str = ""  # "" is the null sender of bounces
     recipients: tuple[str, ...] = ()

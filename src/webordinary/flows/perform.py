@@ -18,6 +18,7 @@ from webordinary.core.site import Project
 from webordinary.core.work import Broke, Declined, Errand, MailedFile, Room, Stopped, Worked
 from webordinary.dispatch.arrival_policy import never_made
 from webordinary.flows.going_live import go_live
+from webordinary.flows.history import History
 from webordinary.flows.showing import NotShown, Showing, Shown, show
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
@@ -31,6 +32,7 @@ from webordinary.work.prompt import (
     compose,
     gist,
     patch_name,
+    set_apart,
     stretch_name,
 )
 from webordinary.work.remembering import Memory, asked, carried_on, not_in_the_site, unfinished_in
@@ -103,8 +105,14 @@ class Performance:
     # --- an instruction ---------------------------------------------------------------------------
 
     async def _edit(self, task: Task) -> Outcome:
+        words = await self._words(task)
+        outcome = await self._carry_out(task, await self._errand(task, words))
+        if isinstance(outcome, (Done, Failed)):
+            return replace(outcome, facts={**outcome.facts, **set_apart(words)})
+        return outcome
+
+    async def _carry_out(self, task: Task, errand: Errand) -> Outcome:
         tools, delivery = self._tools, task.delivery
-        errand = await self._errand(task)
         result = await run_agent(
             tools.agent, errand, task.workspace.room, delivery, task.stop, tools.backend.journal
         )
@@ -153,12 +161,12 @@ class Performance:
         files = "\n".join(file.name for file in task.mail.files) if task.mail else ""
         return {"unchanged": "yes", **({"unused": files} if files else {}), **carried_on(task.unfinished)}
 
-    async def _errand(self, task: Task) -> Errand:
+    async def _errand(self, task: Task, words: tuple[Stretch, ...]) -> Errand:
         tools, job, workspace = self._tools, task.delivery.job, task.workspace
         files = await self._placed_files(task.mail, workspace.room)
         material = Material(
             subject=task.mail.subject if task.mail else "",
-            stretches=await self._placed_stretches(task.mail, workspace.room),
+            stretches=words,
             files=files,
             unfinished=await self._placed_patches(task),
             since=task.memory.since,
@@ -184,18 +192,19 @@ class Performance:
             placed.append(MailedFile(file.name, file.kind, file.claimed_name))
         return tuple(placed)
 
-    async def _placed_stretches(self, mail: MailRecord | None, room: Room) -> tuple[Stretch, ...]:
-        """Read the mail's text; what is too long for the prompt is laid beside the mail's files."""
-        if mail is None:
+    async def _words(self, task: Task) -> tuple[Stretch, ...]:
+        """Read what is new in the mail; what is too long for the prompt is laid beside the mail's files."""
+        tools, mail, job = self._tools, task.mail, task.delivery.job
+        parsed = await tools.reader.read(await tools.blobs.get(mail.blob)) if mail else None
+        if mail is None or not isinstance(parsed, ParsedMail):
             return ()
-        parsed = await self._tools.reader.read(await self._tools.blobs.get(mail.blob))
-        if not isinstance(parsed, ParsedMail):
-            return ()
-        for number, stretch in enumerate(parsed.stretches):
+        history = History(tools.backend, tools.reader, tools.letters)
+        words = await history.new_in(parsed, job.lane, job.session, mail.received_at)
+        for number, stretch in enumerate(words):
             if len(stretch.text) > STRETCH_CHARACTERS:
-                place = room.mail / stretch_name(number)
+                place = task.workspace.room.mail / stretch_name(number)
                 await asyncio.to_thread(place.write_text, stretch.text, "utf-8")
-        return parsed.stretches
+        return words
 
     async def _placed_patches(self, task: Task) -> tuple[Unfinished, ...]:
         """Lay what the jobs before left unfinished beside the mail's files, as patches."""

@@ -34,6 +34,7 @@ from webordinary.core.site import Session
 from webordinary.core.text import storable
 from webordinary.dispatch.arrival_policy import arrival_of
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
+from webordinary.flows.history import History
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, is_reaction, read_arrival, read_wish, said, says_yes
 from webordinary.identify.mail_id import mail_id
@@ -46,6 +47,7 @@ from webordinary.ports.clock import Clock
 from webordinary.ports.images import Images
 from webordinary.ports.mail_checks import MailChecks
 from webordinary.ports.mail_reader import MailReader
+from webordinary.ports.mailer import Letters
 from webordinary.ports.quotas import Bucket
 from webordinary.ports.workflow import Workflow
 
@@ -58,6 +60,7 @@ JOB_INTENTS = {
 CONFIRMATION = "confirm-"  # a token that was mailed to the address on file, for one mail
 KNOWN_LANES_SHOWN = 20
 CLAIMED_NAME_CHARACTERS = 100
+SEE_FILES, SEE_TEXT = "See the attached files.", "See the text that came with this."
 DAY_SECONDS = 24 * 3600.0
 
 Mail = ParsedMail | UnreadableMail
@@ -76,6 +79,7 @@ class Reception:
     quotas: QuotaLimits
     token_key: bytes
     workflow: Workflow | None = None  # who follows jobs from outside the store, if anybody
+    letters: Letters | None = None  # what was sent: a mail that quotes it says nothing new
 
     async def receive(self, raw: bytes, envelope: Envelope, *, may_come_again: bool = False) -> MailRecord:
         """Take a mail in; when this returns, what became of it is durable.
@@ -226,6 +230,9 @@ class Reception:
                 return await self._over_quota(draft, empty)
             mail = await web_ready(mail, self.images)
         session = found.session or Session(SessionId(record.id[:16]), lane, mail.subject, self.clock.now())
+        if not mail.own_words:  # some may be hidden in what looks quoted
+            history = History(self.backend, self.reader, self.letters)
+            mail = replace(mail, stretches=await history.new_in(mail, lane, session.id, record.received_at))
         draft = replace(
             draft,
             record=replace(
@@ -263,7 +270,7 @@ class Reception:
         self, mail: ParsedMail, draft: Admission, lane: Lane, session: Session, intent: Intent
     ) -> MailRecord:
         record, instruction = draft.record, said(mail.own_words, mail.subject)
-        if not instruction and not record.files:
+        if not instruction and not record.files and not _brings_text(mail):
             return await self._refuse_to_read(draft, "it was empty")
         project = await self.backend.directory.project(lane.project)
         policy = read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT)
@@ -271,7 +278,7 @@ class Reception:
         job = Job(
             id=JobId(self.clock.unique()),
             lane=lane,
-            instruction=instruction or "See the attached files.",
+            instruction=instruction or (SEE_FILES if record.files else SEE_TEXT),
             message_id=record.id,
             arrival=arrival,
             wants_reply=True,
@@ -356,6 +363,10 @@ def _wish(mail: ParsedMail, lane: Lane | None) -> Wish:
     wish = read_wish(mail.own_words, mail.subject, names)
     brings = mail.files or mail.skipped or any(one.kind is StretchKind.FORWARDED for one in mail.stretches)
     return Wish.EDIT if wish is Wish.COURTESY and brings else wish
+
+
+def _brings_text(mail: ParsedMail) -> bool:
+    return any(one.kind in {StretchKind.QUOTED, StretchKind.FORWARDED} for one in mail.stretches)
 
 
 def _clean(claimed_name: str) -> str:

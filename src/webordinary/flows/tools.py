@@ -11,6 +11,7 @@ from webordinary.ports.blobs import Blobs
 from webordinary.ports.builder import Builder
 from webordinary.ports.camera import Camera
 from webordinary.ports.mail_reader import MailReader
+from webordinary.ports.mailer import Letters
 from webordinary.ports.publisher import Publisher
 from webordinary.ports.workspaces import Repositories, Workspaces
 
@@ -29,3 +30,4 @@ class Tools:
     builder: Builder
     publisher: Publisher
     camera: Camera | None = None
+    letters: Letters | None = None  # what was sent: a mail that quotes it says nothing new

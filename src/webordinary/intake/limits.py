@@ -35,6 +35,7 @@ HTML_TAGS = 100_000
 HTML_DEPTH = 300  # open elements; long threads quote each other deep
 STYLE_RULES = 2_000
 INSTRUCTION_CHARACTERS = 50_000
+KNOWN_CHARACTERS = 300_000  # of a conversation's earlier text, that a mail's quotes are compared with
 
 # --- files ------------------------------------------------------------------------------------------------
 

@@ -69,12 +69,26 @@ def marked(pieces: Iterable[Stretch], how: Manner, sender_names: Collection[str]
 
 
 def tidy(text: str) -> str:
-    """Without white space around, at line ends, and in more than one empty line at a time."""
+    """Without white space at line ends, empty lines around, and more than one empty line at a time."""
     lines: list[str] = []
     for line in (line.rstrip() for line in text.split("\n")):
-        if line or (lines and lines[-1]):
+        if line.strip(QUOTE_MARKS_AND_SPACE) or (lines and (line or lines[-1])):
             lines.append(line)
+    while lines and not lines[-1].strip(QUOTE_MARKS_AND_SPACE):
+        lines.pop()
     return "\n".join(lines).strip()
+
+
+def says_something(text: str) -> bool:
+    """Tell whether a quoted text has more than attributions and headings in it."""
+    lines = [line.lstrip(QUOTE_MARKS_AND_SPACE) for line in text.split("\n")]
+    at = 0
+    while at < len(lines):
+        length = attribution(lines, at)[1]
+        if not length and lines[at].strip() and not _labelled(lines[at]):
+            return True
+        at += max(1, length)
+    return False
 
 
 _Marked = tuple[StretchKind, str]  # a line with its mark
@@ -94,7 +108,7 @@ def _with_signatures(lines: Sequence[_Marked], sender_names: Collection[str]) ->
 def _stretches(lines: Iterable[_Marked]) -> tuple[Stretch, ...]:
     runs = groupby(lines, key=lambda line: line[0])
     tidied = ((kind, tidy("\n".join(text for _, text in run))) for kind, run in runs)
-    return tuple(Stretch(kind, text) for kind, text in tidied if text.strip(QUOTE_MARKS_AND_SPACE))
+    return tuple(Stretch(kind, text) for kind, text in tidied if text)
 
 
 # What HTML calls the introduction of a quote may be that of a forwarded mail.

@@ -26,7 +26,7 @@ NOTE_LINES, NOTE_CHARACTERS = 12, 1000
 URL_CHARACTERS = 2000
 # Facts that are the words of a request: what was turned back or forth, stopped, or had changed nothing.
 NAMED = ("turned", "stopped", "never_made")
-SAID_OR_NOT = ("unchanged", "turned_elsewhere", "live_unchanged")
+SAID_OR_NOT = ("unchanged", "turned_elsewhere", "live_unchanged", "read_quote", "read_ending")
 # Facts that are lists, one item a line.
 LISTS = (
     "changes",

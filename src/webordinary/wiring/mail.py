@@ -75,6 +75,7 @@ def open_mail_room(
         quotas=mail.quotas,
         token_key=key,
         workflow=open_workflow(settings),
+        letters=open_letters(settings),
     )
     mailer, replies_to = _mailer(mail, settings)
     office = Office(

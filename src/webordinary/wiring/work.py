@@ -23,7 +23,7 @@ from webordinary.ports.clock import Clock
 from webordinary.wiring.folders import workspace_folder
 from webordinary.wiring.home_secrets import store_identity
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.stores import open_publisher, open_repositories
+from webordinary.wiring.stores import open_letters, open_publisher, open_repositories
 from webordinary.wiring.work_settings import WorkSettings
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -76,6 +76,7 @@ def open_workshop(
         builder=SiteBuilder(sandbox, Allowance(seconds=60 * work.build_minutes, memory_bytes=_memory(work))),
         publisher=open_publisher(settings),
         camera=BrowserCamera() if work.browser else None,
+        letters=open_letters(settings),
     )
     return Workshop(Performance(tools), bounded.close)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from webordinary.core.mail import Stretch, StretchKind, own_words
+from webordinary.core.outcome import Facts
 from webordinary.core.work import MailedFile
 
 STRETCH_CHARACTERS = 20_000  # of one that is not the sender's own words; a longer one is also a file
@@ -152,6 +153,17 @@ def _shortened(text: str, number: int) -> str:
 def stretch_name(number: int) -> str:
     """Name the file of a stretch that is too long for the prompt."""
     return f"mail-text-{number + 1}.txt"
+
+
+def set_apart(stretches: Iterable[Stretch]) -> Facts:
+    """What the letter says about text that was taken as material: what it seemed to be."""
+    kinds = {one.kind for one in stretches if one.kind in _QUOTES or "\n" in one.text}
+    if kinds & _QUOTES:
+        return {"read_quote": "yes"}
+    return {"read_ending": "yes"} if kinds & {StretchKind.SIGNATURE, StretchKind.LEGAL} else {}
+
+
+_QUOTES = frozenset({StretchKind.QUOTED, StretchKind.FORWARDED})
 
 
 def _subject(subject: str, instruction: str) -> str:

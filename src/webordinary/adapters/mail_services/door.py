@@ -11,9 +11,7 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -43,11 +41,11 @@ log = logging.getLogger("webordinary.gateway")
 
 RECIPIENTS_MAX = 20
 CONNECTIONS_MAX = 100
-RECEIVING_AT_ONCE = 8
+RECEIVING_AT_ONCE = 4
 BODY_SECONDS = 60.0  # to post a whole request
 CLOSING_SECONDS = 10
-HELD_BYTES_MAX = 320 * MIB  # by all requests together ...
-COPIES = 4  # ... each with its body, what is read from it, and the mail taken out of that
+HELD_BYTES_MAX = 256 * MIB  # by all requests together ...
+COPIES = 2  # ... each with its body and the mail taken out of it
 RETRY_SECONDS = 60  # what a service is told that minds it
 
 Receive = Callable[[bytes, Envelope], Awaitable[MailRecord]]
@@ -77,7 +75,6 @@ class InboundDoor:
         self._listening, self._receive, self._quotas, self._clock = listening, receive, quotas, clock
         self._services = {service.name: service for service in services}
         self._room = asyncio.Semaphore(RECEIVING_AT_ONCE)
-        self._threads = ThreadPoolExecutor(RECEIVING_AT_ONCE, thread_name_prefix="inbound")
         self._held_bytes = 0
         self._served: Served | None = None
 
@@ -95,7 +92,6 @@ class InboundDoor:
                 http=ImpatientProtocol,
                 limit_concurrency=CONNECTIONS_MAX,
                 timeout_graceful_shutdown=CLOSING_SECONDS,
-                headers=[("connection", "close")],  # one request each: nobody may keep one open
             )
         except BackendUnavailable as error:
             raise BadInput(f"{error}, for mail services. Choose another --inbound-port.") from error
@@ -106,7 +102,6 @@ class InboundDoor:
         """Take no further mail; what is being received is finished first."""
         if self._served is not None:
             await self._served.stop()
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _post(self, request: HttpRequest) -> Response:
         service = self._service(request)
@@ -143,8 +138,7 @@ class InboundDoor:
         with self._holding() as hold:
             posted = Request(request.headers, await _body(service, request, hold))
             async with self._room:
-                reading = partial(service.read, posted, self._clock.now())
-                delivery = await asyncio.get_running_loop().run_in_executor(self._threads, reading)
+                delivery = await asyncio.to_thread(service.read, posted, self._clock.now())
                 if delivery is None:
                     return None
                 delivery = self._for_us(delivery)
@@ -268,4 +262,5 @@ def _later(text: str) -> Response:
 
 
 def _answer(status: int, **words: str) -> Response:
-    return JSONResponse(words, status, {"cache-control": "no-store"})
+    """One request a connection: nobody may keep one open."""
+    return JSONResponse(words, status, {"connection": "close", "cache-control": "no-store"})
