@@ -30,7 +30,7 @@ from webordinary.core.claim import Claim, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.outcome import Done
 from webordinary.core.site import Project
 from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room, Worked
@@ -145,7 +145,8 @@ class _Ended:
 
 
 class _NoMail:
-    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
+    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
+        del signed
         return UnreadableMail("", f"{len(raw)} bytes that nobody sent")
 
 

@@ -1,7 +1,18 @@
 """Forgeries of the word of a server before us: what it never wrote, or was made to write."""
 
 from tests.authentication.case import Case
-from tests.authentication.world import OWNER, RELAY, UPSTREAM, Sent, by_evil, from_mailbox, letter
+from tests.authentication.world import (
+    OWNER,
+    RELAY,
+    UPSTREAM,
+    US,
+    Sent,
+    by_evil,
+    from_mailbox,
+    key_of,
+    letter,
+    signed,
+)
 from webordinary.core.mail import Envelope
 from webordinary.intake.authenticate import Trust
 
@@ -14,6 +25,13 @@ NOT_ITS_WORD = f"the topmost Authentication-Results header is not one of {UPSTRE
 def said(*results: str, name: str = "Authentication-Results") -> bytes:
     """A mail with these headers on top, the last one lowest."""
     return b"".join(f"{name}: {result}\r\n".encode() for result in results) + letter()
+
+
+def verified(*results: str) -> Sent:
+    """A mail with a signature that only the upstream could verify: its key is not published any more."""
+    raw = signed(letter(), selector="gone", key=key_of("victim.example"))
+    top = b"".join(f"Authentication-Results: {result}\r\n".encode() for result in results)
+    return Sent(top + raw, OWNER, Envelope(RELAY, UPSTREAM, "bounce@evil.example", (US,)))
 
 
 def relayed(*results: str) -> Sent:
@@ -95,21 +113,21 @@ UPSTREAM_CASES = [
         "a signature's domain with a quote",
         relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example'a.evil.example"),
         "SPF says nothing",
-        relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example header.s=s1 header.b=abc"),
+        verified(f"{UPSTREAM}; dkim=pass header.d=victim.example header.s=s1 header.b=abc"),
         number="a4",
     ),
     case(
         "a signature's domain with a property behind it",
         relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example header.b=.evil.example"),
         "SPF says nothing",
-        relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example header.a=rsa-sha256"),
+        verified(f"{UPSTREAM}; dkim=pass header.d=victim.example header.a=rsa-sha256"),
         number="a4",
     ),
     case(
         "a signature's domain with a comment glued to more",
         relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example (x)header.s=evil.example"),
         NOT_ITS_WORD,
-        relayed(f"{UPSTREAM}; dkim=pass header.d=victim.example (x) header.s=s1"),
+        verified(f"{UPSTREAM}; dkim=pass header.d=victim.example (x) header.s=s1"),
         number="a4",
     ),
     case(
@@ -124,6 +142,6 @@ UPSTREAM_CASES = [
         "a signature that passed for a stranger",
         relayed(f"{UPSTREAM}; dkim=pass header.i=@evil.example; dkim=fail header.i=@victim.example"),
         "nothing shows that it is from victim.example",
-        relayed(f"{UPSTREAM}; dkim=fail header.i=@evil.example; dkim=pass header.i=@victim.example"),
+        verified(f"{UPSTREAM}; dkim=fail header.i=@evil.example; dkim=pass header.i=@victim.example"),
     ),
 ]

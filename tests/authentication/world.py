@@ -4,7 +4,8 @@ import base64
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from email import message_from_bytes
 from functools import cache
 
 import dkim  # type: ignore[import-untyped]
@@ -22,12 +23,13 @@ OWNER = "owner@victim.example"
 EVIL = "mallory@evil.example"
 MAIL_SERVER, EVIL_SERVER, RELAY = "192.0.2.10", "203.0.113.66", "198.51.100.5"
 UPSTREAM = "mx.upstream.example"
+US = "edit@us.example"
 
 # PSL: `co.uk` and `github.io` are public suffixes; `example` is one like any unknown top-level name.
 ZONE = r"""
 $TTL 300
 _dmarc.victim.example.              TXT "v=DMARC1; p=reject; rua=mailto:d@victim.example"
-victim.example.                     TXT "v=spf1 ip4:192.0.2.10 ip4:198.51.100.5 -all"
+victim.example.                     TXT "v=spf1 ip4:192.0.2.10 ip4:198.51.100.5 ip4:127.0.0.1 -all"
 bounce.victim.example.              TXT "v=spf1 ip4:192.0.2.10 -all"
 helo.victim.example.                TXT "v=spf1 ip4:192.0.2.10 -all"
 revoked._domainkey.victim.example.  TXT "v=DKIM1; k=rsa; p="
@@ -204,8 +206,11 @@ async def checked(sent: Sent) -> Checks:
         checks.close()
 
 
-async def verdict(sent: Sent, trust: Trust) -> Authentication:
-    return authenticate(parsed(sent.claimed), await checked(sent), trust)
+async def verdict(sent: Sent, trust: Trust, mail: ParsedMail | None = None) -> Authentication:
+    """What becomes of a mail at `US`; as a reader should see it, unless it was really read."""
+    subject = str(message_from_bytes(sent.raw)["subject"] or "")
+    mail = mail or replace(parsed(sent.claimed), subject=subject)
+    return authenticate(mail, await checked(sent), replace(trust, addresses=(US,)))
 
 
 # --- what the libraries would say alone -----------------------------------------------------------

@@ -13,7 +13,7 @@ from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Arrival, JobId
 from webordinary.core.lane import Lane
-from webordinary.core.mail import Envelope, LetterKind, MailRecord, ParsedMail, UnreadableMail
+from webordinary.core.mail import Envelope, LetterKind, MailRecord, ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
@@ -34,8 +34,8 @@ SCOTT, MARY = "scott@example.com", "mary@example.com"
 class Reader:
     """Reads in this process: the bounds have tests of their own."""
 
-    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
-        return read(raw, ("webordinary.example",))
+    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
+        return read(raw, ("webordinary.example",), signed)
 
 
 class NoPictures:

@@ -19,7 +19,7 @@ from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.outcome import Outcome
 from webordinary.core.release import Place
 from webordinary.core.site import Project
@@ -36,8 +36,8 @@ PAGE = "<!doctype html>\n<title>Old</title>\n<h1>Hello</h1>\n<p>Some text</p>\n"
 class Reader:
     """Reads in this process: the bounds have tests of their own."""
 
-    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
-        return read(raw, ("webordinary.example",))
+    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
+        return read(raw, ("webordinary.example",), signed)
 
 
 def git(*words: str, cwd: Path) -> str:

@@ -25,7 +25,7 @@ from webordinary.backends.sqlite import engine
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.mail import MailRecord, ParsedMail, UnreadableMail
+from webordinary.core.mail import MailRecord, ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
@@ -43,8 +43,8 @@ TOKEN_KEY = b"k" * 32
 class Reader:
     """Reads in this process: the bounds have tests of their own."""
 
-    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
-        return read(raw, ("us.example",))
+    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
+        return read(raw, ("us.example",), signed)
 
 
 @cache
@@ -104,7 +104,7 @@ async def open_room(
             checks=checks,
             images=NoPictures(),
             clock=clock,
-            trust=trust or Trust(),
+            trust=trust or Trust(addresses=("edit@us.example",)),
             quotas=QuotaLimits(),
             token_key=TOKEN_KEY,
         )

@@ -216,7 +216,8 @@ async def test_an_answer_to_a_session_address_goes_on_with_the_conversation(room
     (first,) = await room.mails()
     assert first.session is not None
     reply_to = session_address(first.session, TOKEN_KEY, ADDRESS)
-    answer = await room.post(POST[name](Handed(written("And the colour to blue", 2), recipients=(reply_to,))))
+    answered = Handed(written("And the colour to blue", 2, To=reply_to), recipients=(reply_to,))
+    answer = await room.post(POST[name](answered))
     assert answer.status_code == 200
     assert {record.session for record in await room.mails()} == {first.session}
 

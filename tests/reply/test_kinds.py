@@ -301,8 +301,11 @@ def test_asked_lists_the_projects_and_can_be_answered_with_one_word() -> None:
 def test_confirm_is_answered_at_an_address_that_only_its_reader_knows() -> None:
     """Whoever answers there has read this letter, and so reads the mailbox on file."""
     token = f"confirm-{MAIL.id}"
-    letter = written(LetterKind.CONFIRM, answered=mail(session=None), token=token)
-    says(letter, "Was this you?", "I have done nothing yet", "do nothing", "Spring sale")
+    words = "Delete the shop <b>now</b>, see https://evil.example/x"
+    letter = written(LetterKind.CONFIRM, answered=mail(session=None), token=token, excerpt=words)
+    says(letter, "Was this you?", "I have done nothing yet", "do nothing", "Spring sale", "Delete the shop")
+    assert "<b>now" not in letter.html
+    is_silent_about(letter, "evil.example")  # we do not carry a stranger's links into mailboxes
     address = letter.message["Reply-To"].addresses[0].addr_spec
     assert address.startswith(f"edit+{token}.")
     assert f'href="mailto:{address.replace("+", "%2B")}?' in letter.html

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from webordinary.adapters.bounded_child import GRACE_SECONDS, LENGTH
-from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.intake.read import read, unread
 
 T = TypeVar("T")
@@ -158,10 +158,10 @@ class BoundedReader:
         """Read within these bounds; `own_domains` are those in our own Message-IDs."""
         self._bounded, self._own_domains = bounded, own_domains
 
-    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
+    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
         """See `MailReader.read`."""
         try:
-            return await self._bounded.run(read, raw, self._own_domains)
+            return await self._bounded.run(read, raw, self._own_domains, signed)
         except OutOfBounds:
             return unread(raw, TOO_MUCH, self._own_domains)
 

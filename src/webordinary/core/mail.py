@@ -128,6 +128,36 @@ class UnreadableMail:
     reply_to: str = ""  # the one From address if at least that was clear, else ""
     automatic: Automatic | None = None
 
+    def bare(self) -> ParsedMail:
+        """As much of it as authentication looks at."""
+        return ParsedMail(
+            message_id=self.message_id,
+            content_hash=self.content_hash,
+            from_address=self.reply_to,
+            from_domain=self.reply_to.rpartition("@")[2],
+            subject="",
+            stretches=(),
+            in_reply_to=(),
+            references=(),
+            session_header="",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SignedParts:
+    """What a DKIM signature covers besides the body."""
+
+    headers: frozenset[str] = frozenset()  # their names, lower case; also of headers that are not there
+    relaxed_body: bool = False  # the amount of white space in the body is not signed
+
+
+@dataclass(frozen=True, slots=True)
+class SignedOnly:
+    """A mail whose only proof is a signature: whoever has a copy may have changed the rest, or sent it on."""
+
+    parts: SignedParts
+    recipients: tuple[str, ...]  # those of our addresses that are in its signed To and Cc
+
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
@@ -135,6 +165,7 @@ class Authenticated:
 
     address: str
     by: str  # how, for the ledger: "dkim example.com"
+    signed_only: SignedOnly | None = None  # None: whoever sent it is shown by the way it came, too
 
 
 @dataclass(frozen=True, slots=True)

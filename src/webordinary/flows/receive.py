@@ -26,6 +26,7 @@ from webordinary.core.mail import (
     NotAuthenticated,
     ParsedMail,
     SessionId,
+    SignedOnly,
     StretchKind,
     UnreadableMail,
 )
@@ -41,6 +42,7 @@ from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.auto_replies import envelope_automation
 from webordinary.intake.files import web_ready
+from webordinary.intake.signed_view import UNSETTLED, as_signed
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
@@ -61,6 +63,7 @@ CONFIRMATION = "confirm-"  # a token that was mailed to the address on file, for
 KNOWN_LANES_SHOWN = 20
 CLAIMED_NAME_CHARACTERS = 100
 SEE_FILES, SEE_TEXT = "See the attached files.", "See the text that came with this."
+EXCERPT_CHARACTERS = 600
 DAY_SECONDS = 24 * 3600.0
 
 Mail = ParsedMail | UnreadableMail
@@ -99,14 +102,27 @@ class Reception:
             return await self._confirmed(mail, draft, session_id.removeprefix(CONFIRMATION))
         checks = await self.checks.check(raw, envelope, mail.from_address)
         match authenticate(mail, checks, self.trust):
-            case Authenticated(address):
+            case Authenticated(address, _, signed):
+                if signed is not None:
+                    return await self._from_signer(mail, draft, address, signed)
                 return await self._from_member(mail, draft, address, session_id)
             case NotAuthenticated() as doubt:
                 if checks.unsure and may_come_again:
                     raise CannotTellNow(
                         f"the sender {mail.from_address} can't be looked up now: {doubt.reason}"
                     )
-                return await self._doubted(draft, doubt)
+                return await self._doubted(mail, draft, doubt)
+
+    async def _from_signer(
+        self, mail: ParsedMail, draft: Admission, sender: str, signed: SignedOnly
+    ) -> MailRecord:
+        """Go on with a mail that rests on a signature: only what is signed says what it is and belongs to."""
+        bound = as_signed(mail, await self.reader.read(draft.raw, signed.parts))
+        if bound is None:
+            return await self._doubted(mail, draft, NotAuthenticated(UNSETTLED, weak=True))
+        draft = replace(draft, record=replace(draft.record, references=bound.references))
+        session_id = session_from_addresses(signed.recipients, bound.session_header, self.token_key)
+        return await self._from_member(bound, draft, sender, session_id)
 
     def _record(self, mail: Mail) -> MailRecord:
         sender = mail.from_address if isinstance(mail, ParsedMail) else mail.reply_to
@@ -151,14 +167,16 @@ class Reception:
                 letters.append(Letter(about, LetterKind.SET_ASIDE, draft.record.id))
         return await self._keep(draft, MailState.IGNORED, automatic.reason, *letters)
 
-    async def _doubted(self, draft: Admission, doubt: NotAuthenticated) -> MailRecord:
+    async def _doubted(self, mail: ParsedMail, draft: Admission, doubt: NotAuthenticated) -> MailRecord:
         """Keep it for the operator. A member whose server proves little is asked at the address on file."""
         record = draft.record
         known = doubt.weak and await self.backend.directory.lanes_of(record.from_address)
-        asked = (
-            [self._letter(LetterKind.CONFIRM, record, token=f"{CONFIRMATION}{record.id}")] if known else []
-        )
-        return await self._keep(draft, MailState.QUARANTINED, doubt.reason, *asked)
+        letters = []
+        if known:
+            text = mail.own_words or "\n".join(stretch.text for stretch in mail.stretches)
+            facts = {"token": f"{CONFIRMATION}{record.id}", "excerpt": storable(text[:EXCERPT_CHARACTERS])}
+            letters.append(self._letter(LetterKind.CONFIRM, record, **facts))
+        return await self._keep(draft, MailState.QUARANTINED, doubt.reason, *letters)
 
     async def _confirmed(self, mail: ParsedMail, draft: Admission, confirmed: str) -> MailRecord:
         """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""
@@ -187,7 +205,7 @@ class Reception:
         if not mail.reply_to:
             return await self._keep(draft, MailState.QUARANTINED, mail.reason)
         checks = await self.checks.check(draft.raw, envelope, mail.reply_to)
-        verdict = authenticate(_bare(mail), checks, self.trust)
+        verdict = authenticate(mail.bare(), checks, self.trust)
         if isinstance(verdict, NotAuthenticated):
             return await self._keep(draft, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
         return await self._refuse_to_read(draft, mail.reason)
@@ -373,18 +391,3 @@ def _clean(claimed_name: str) -> str:
     """A file's name as its sender wrote it, in one line that can be shown and told to an agent."""
     printable = "".join(character if character.isprintable() else " " for character in claimed_name)
     return " ".join(storable(printable).split())[:CLAIMED_NAME_CHARACTERS]
-
-
-def _bare(mail: UnreadableMail) -> ParsedMail:
-    """As much of an unreadable mail as authentication looks at."""
-    return ParsedMail(
-        message_id=mail.message_id,
-        content_hash=mail.content_hash,
-        from_address=mail.reply_to,
-        from_domain=mail.reply_to.rpartition("@")[2],
-        subject="",
-        stretches=(),
-        in_reply_to=(),
-        references=(),
-        session_header="",
-    )

@@ -3,19 +3,36 @@
 Only an aligned pass shows a From address to be true: a DKIM signature, or SPF of the MAIL FROM domain, of the
 same domain or organization as the one From address. The domain's DMARC record says how strictly that is
 meant; none is needed. A thread, a token or a name in a mail shows nothing.
+
+SPF for the From mailbox itself shows that its owner's server sent the mail to us. A signature shows only who
+wrote it, once, to whomever: it counts if what it covers binds the mail to us, and so does SPF for another
+mailbox of the same domain, where servers forward from one to the other. What is not bound is asked about.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+from webordinary.core.addresses import without_tag
 from webordinary.core.errors import BadInput
-from webordinary.core.mail import Authenticated, Authentication, NotAuthenticated, ParsedMail
+from webordinary.core.mail import (
+    Authenticated,
+    Authentication,
+    NotAuthenticated,
+    ParsedMail,
+    SignedOnly,
+    SignedParts,
+)
 from webordinary.ports.mail_checks import Checks, Signature, Spf, Upstream
 
 LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
 ENFORCED = ("quarantine", "reject")
+SIGNED = ("from", "subject", "date", "message-id")  # what a signature has to cover to count by itself
+DAY_SECONDS = 86_400.0
+SIGNATURE_SECONDS_MAX = 7 * DAY_SECONDS  # servers try for five days; what is older may be somebody's archive
+SIGNATURE_SECONDS_AHEAD = DAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +42,7 @@ class Trust:
     upstream: str = ""  # the authserv-id of the mail server before us, exactly as it writes it
     upstream_peers: tuple[str, ...] = ()  # where it connects from: 192.0.2.0/24; a mailbox has no peer
     loopback: bool = False  # for a local try-out: whoever connects from this machine is who they say
+    addresses: tuple[str, ...] = ()  # our own; a mail that rests on a signature has to name one of them
 
     def __post_init__(self) -> None:
         """Refuse what could never match, and so would only look like a setting."""
@@ -45,6 +63,11 @@ class Trust:
             return not peer
         return any(address in ip_network(network) for network in self.upstream_peers)
 
+    def ours(self, addresses: Iterable[str]) -> tuple[str, ...]:
+        """Pick our own addresses and their plus-addresses out of others."""
+        own = {address.lower() for address in self.addresses}
+        return tuple(address for address in addresses if address in own or without_tag(address) in own)
+
     def is_local(self, peer: str) -> bool:
         """Say whether the mail was handed over by this machine, and that is to be believed."""
         return self.loopback and _address(peer) in LOOPBACK
@@ -60,8 +83,10 @@ def authenticate(mail: ParsedMail, checks: Checks, trust: Trust) -> Authenticati
         return _through_upstream(mail, checks, trust)
     if trust.is_local(checks.peer):
         return Authenticated(mail.from_address, "loopback, trusted by a setting")
-    proof = _proof(mail, checks, checks.signatures, checks.spf)
-    return Authenticated(mail.from_address, proof) if proof else _refusal(mail, checks, checks.spf)
+    question = _Question(mail, checks, trust)
+    by_spf = question.by_spf(checks.spf, strict=_strict_spf(checks))
+    found = _best(by_spf, question.by_signatures(checks.signatures))
+    return found or _refusal(mail, checks, checks.spf)
 
 
 # --- through an upstream --------------------------------------------------------------------------
@@ -69,39 +94,135 @@ def authenticate(mail: ParsedMail, checks: Checks, trust: Trust) -> Authenticati
 
 def _through_upstream(mail: ParsedMail, checks: Checks, trust: Trust) -> Authentication:
     """Decide by what the upstream says, then by DKIM. SPF of our own would only be about the upstream."""
-    said = checks.upstream
+    question, said = _Question(mail, checks, trust), checks.upstream
+    verdict: Authentication | None = None
     if said is None or said.server != trust.upstream.lower():
         spf = Spf(note=f"the topmost Authentication-Results header is not one of {trust.upstream}")
-    elif verdict := _said(mail, checks, said):
-        return verdict
+    elif refused := _refused(mail, said):
+        return NotAuthenticated(f"{said.server} says that DMARC {refused}")
     else:
-        spf = said.spf
-    proof = _proof(mail, checks, checks.signatures, Spf())
-    return Authenticated(mail.from_address, proof) if proof else _refusal(mail, checks, spf)
+        spf, verdict = said.spf, _said(question, said)
+    return _best(verdict, question.by_signatures(checks.signatures)) or _refusal(mail, checks, spf)
 
 
-def _said(mail: ParsedMail, checks: Checks, said: Upstream) -> Authentication | None:
-    """Take an upstream's word; None if it has none that decides."""
-    if said.dmarc == "fail":
-        return NotAuthenticated(f"{said.server} says that DMARC failed")
+def _refused(mail: ParsedMail, said: Upstream) -> str:
     if said.dmarc == "pass" and said.dmarc_domain != mail.from_domain:
-        return NotAuthenticated(f"{said.server} says that DMARC passed, but for another From domain")
-    passed = f"dmarc {mail.from_domain}" if said.dmarc == "pass" else ""
-    proof = passed or _proof(mail, checks, said.signatures, said.spf)
-    return Authenticated(mail.from_address, f"{proof}, says {said.server}") if proof else None
+        return "passed, but for another From domain"
+    return "failed" if said.dmarc == "fail" else ""
+
+
+def _said(question: _Question, said: Upstream) -> Authentication | None:
+    """Take an upstream's word; None if it has none that decides.
+
+    It says who wrote a mail. Whether that was to us is read from the signature header that it verified.
+    """
+    mail, checks = question.mail, question.checks
+    passed = said.dmarc == "pass"  # then the upstream looked at alignment, too
+    by_spf = question.by_spf(said.spf, strict=not passed and _strict_spf(checks))
+    strict = not passed and _strict_dkim(checks)
+    by_other: Authentication | None = None
+    if passed or any(
+        not one.problem and _aligned(mail, checks, one, strict=strict) for one in said.signatures
+    ):
+        claimed = [one for one in checks.claimed if _aligned(mail, checks, one, strict=strict)]
+        if claimed:
+            by_other = question.by_signature(_common(claimed))
+        elif passed and said.spf == Spf() and not said.signatures:
+            by_other = question.by_path(f"dmarc {mail.from_domain}")
+        else:
+            by_other = _unbound("it has no signature that could be looked at")
+    verdict = _best(by_spf, by_other)
+    if isinstance(verdict, Authenticated):
+        proof = f"dmarc {mail.from_domain}" if passed else verdict.by
+        return replace(verdict, by=f"{proof}, says {said.server}")
+    return verdict
+
+
+def _common(claimed: list[Signature]) -> Signature:
+    """What several signatures have in common: the upstream does not say which of them it verified."""
+    parts = SignedParts(
+        frozenset.intersection(*(one.parts.headers for one in claimed)),
+        any(one.parts.relaxed_body for one in claimed),
+    )
+    ages = [one.age_seconds for one in claimed if one.age_seconds is not None]
+    age = max(ages, key=abs) if len(ages) == len(claimed) else None
+    problem = next((one.problem for one in claimed if one.problem), "")
+    return Signature(claimed[0].domain, claimed[0].organization, problem, parts, age)
+
+
+# --- what a proof is good for ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Whether a mail is shown to be from whom it says, and meant for us."""
+
+    mail: ParsedMail
+    checks: Checks
+    trust: Trust
+
+    def by_spf(self, spf: Spf, *, strict: bool) -> Authentication | None:
+        """Judge SPF; None if it shows nothing."""
+        if spf.result != "pass" or not _aligned(self.mail, self.checks, spf, strict=strict):
+            return None
+        if spf.mailbox == self.mail.from_address:
+            return Authenticated(self.mail.from_address, f"spf {spf.domain}")
+        return self.by_path(f"spf {spf.domain}")
+
+    def by_path(self, proof: str) -> Authentication:
+        """Believe a domain's own servers, unless they may only forward a mail that was for somebody else."""
+        if self.trust.ours((*self.checks.to, *self.checks.cc)):
+            return Authenticated(self.mail.from_address, proof)
+        return _unbound("its To and Cc name none of our addresses")
+
+    def by_signatures(self, signatures: Iterable[Signature]) -> Authentication | None:
+        """Judge signatures; None if none of them shows anything."""
+        strict = _strict_dkim(self.checks)
+        return _best(
+            *(
+                self.by_signature(signature)
+                for signature in signatures
+                if not signature.problem and _aligned(self.mail, self.checks, signature, strict=strict)
+            )
+        )
+
+    def by_signature(self, signature: Signature) -> Authentication:
+        """Judge a signature that is good and aligned: is the mail bound to us by it?"""
+        covered, age = signature.parts.headers, signature.age_seconds
+        open_headers = [name for name in SIGNED if name not in covered]
+        if "subject" in open_headers and not self.mail.subject:
+            open_headers.remove("subject")
+        named = [*(self.checks.to if "to" in covered else ()), *(self.checks.cc if "cc" in covered else ())]
+        recipients = self.trust.ours(named)
+        if signature.problem:
+            return _unbound(f"its signature does not count: {signature.problem}")
+        if open_headers:
+            return _unbound(f"its signature does not cover {' and '.join(map(str.title, open_headers))}")
+        if not self.mail.message_id:
+            return _unbound("it has no Message-ID by which a second copy could be known")
+        if age is None or not -SIGNATURE_SECONDS_AHEAD <= age <= SIGNATURE_SECONDS_MAX:
+            return _unbound("its signature is not from these days")
+        if not recipients:
+            return _unbound("its signature covers no To or Cc that names one of our addresses")
+        return Authenticated(
+            self.mail.from_address, f"dkim {signature.domain}", SignedOnly(signature.parts, recipients)
+        )
+
+
+def _best(*verdicts: Authentication | None) -> Authentication | None:
+    """Take what shows most: that it came to us by the sender's own way, then what is signed, then a doubt."""
+    found = [verdict for verdict in verdicts if verdict is not None]
+    good = [verdict for verdict in found if isinstance(verdict, Authenticated)]
+    full = [verdict for verdict in good if verdict.signed_only is None]
+    return next(iter((*full, *good, *found)), None)
+
+
+def _unbound(reason: str) -> NotAuthenticated:
+    """Doubt a mail that is truly the sender's, but may have been written to somebody else: ask."""
+    return NotAuthenticated(f"it may be a copy of a mail to somebody else: {reason}", weak=True)
 
 
 # --- alignment ------------------------------------------------------------------------------------
-
-
-def _proof(mail: ParsedMail, checks: Checks, signatures: tuple[Signature, ...], spf: Spf) -> str:
-    """Name an aligned pass; "" if there is none."""
-    for signature in signatures:
-        if not signature.problem and _aligned(mail, checks, signature, strict=_strict_dkim(checks)):
-            return f"dkim {signature.domain}"
-    if spf.result == "pass" and _aligned(mail, checks, spf, strict=_strict_spf(checks)):
-        return f"spf {spf.domain}"
-    return ""
 
 
 def _aligned(mail: ParsedMail, checks: Checks, who: Signature | Spf, *, strict: bool) -> bool:

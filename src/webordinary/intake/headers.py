@@ -68,6 +68,12 @@ def read_headers(raw: bytes) -> Headers:
     return Headers(tuple(_fields(lines)))
 
 
+def body_of(raw: bytes) -> bytes:
+    """Everything after the header block, as it came."""
+    end = _BLANK_LINE.search(raw, 0, HEADER_BYTES + 4)
+    return raw[end.end() :] if end else b""
+
+
 def _fields(lines: list[bytes]) -> list[tuple[str, bytes]]:
     fields: list[tuple[bytes, list[bytes]]] = []
     for line in lines:

@@ -11,7 +11,15 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from webordinary.core.mail import Automatic, FoundFile, ParsedMail, Stretch, UnreadableMail, own_words
+from webordinary.core.mail import (
+    Automatic,
+    FoundFile,
+    ParsedMail,
+    SignedParts,
+    Stretch,
+    UnreadableMail,
+    own_words,
+)
 from webordinary.intake.auto_replies import SESSION_HEADER, automation
 from webordinary.intake.body import TEXT_TOO_LONG, Contents, contents
 from webordinary.intake.files import sort_files, with_names_of_pictures
@@ -20,6 +28,7 @@ from webordinary.intake.limits import ID_CHARACTERS, INSTRUCTION_CHARACTERS, SUB
 from webordinary.intake.parts import check_size, read_parts
 from webordinary.intake.problems import CannotRead
 from webordinary.intake.sender import one_sender
+from webordinary.intake.signed_view import signed_view
 from webordinary.intake.text import manner, marked
 
 _NAME = re.compile(r"[^\W\d_]{3,}")
@@ -29,8 +38,18 @@ INSTRUCTION_TOO_LONG = (
 )
 
 
-def read(raw: bytes, own_domains: Collection[str] = ()) -> ParsedMail | UnreadableMail:
-    """Understand a mail, or say in plain words why not. `own_domains` are those in our own Message-IDs."""
+def read(
+    raw: bytes, own_domains: Collection[str] = (), signed: SignedParts | None = None
+) -> ParsedMail | UnreadableMail:
+    """Understand a mail, or say in plain words why not. `own_domains` are those in our own Message-IDs.
+
+    With `signed`, nothing is looked at but that.
+    """
+    if signed is not None:
+        try:
+            return read(signed_view(raw, signed), own_domains)
+        except CannotRead as problem:
+            return UnreadableMail(content_hash(raw), problem.reason)
     try:
         top = _read_top(raw, own_domains)
     except CannotRead as problem:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from webordinary.core.mail import Envelope
+from webordinary.core.mail import Envelope, SignedParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,7 @@ class Spf:
     domain: str = ""  # of MAIL FROM; "" if there is none that can be read in one way only
     organization: str = ""  # of that domain, by the public suffix list
     note: str = ""  # why it was not asked, or why a pass is none, in plain words
+    mailbox: str = ""  # the whole MAIL FROM address, lower case; "" if only its domain is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,9 @@ class Signature:
 
     domain: str  # whose it claims to be (d=); "" if that can't be read in one way only
     organization: str = ""
-    problem: str = ""  # why it does not count, in plain words; "" if it verified and covers what we act on
-    fingerprint: str = ""  # of all that it signs: the same again is a replay, whatever the Message-ID says
+    problem: str = ""  # why it does not count, in plain words; "" if it verified
+    parts: SignedParts = field(default_factory=SignedParts)
+    age_seconds: float | None = None  # since it was made (t=) or else the mail (Date); None: nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,11 @@ class Checks:
     doubt: str = ""  # why nothing may be concluded: two programs could read two senders; "" if all is clear
     spf: Spf = Spf()
     signatures: tuple[Signature, ...] = ()
+    claimed: tuple[
+        Signature, ...
+    ] = ()  # the same and more, as they describe themselves: nothing was verified
+    to: tuple[str, ...] = ()  # the addresses in the To header, lower case
+    cc: tuple[str, ...] = ()
     dmarc: Dmarc = Dmarc()
     upstream: Upstream | None = None
     unsure: bool = False  # an answer is missing that could show the sender to be true: asking later may help

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 
 
 class MailReader(Protocol):
     """Reads one mail within limits of time and memory."""
 
-    async def read(self, raw: bytes) -> ParsedMail | UnreadableMail:
-        """Understand a mail, or say in plain words why not. Never raises for a bad mail, never hangs."""
+    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
+        """Understand a mail, or say in plain words why not. Never raises for a bad mail, never hangs.
+
+        With `signed`, the mail is read from that and its body alone.
+        """
         ...

@@ -24,6 +24,7 @@ NAME_CHARACTERS = 80
 ITEM_CHARACTERS, ITEMS_MAX = 200, 20
 NOTE_LINES, NOTE_CHARACTERS = 12, 1000
 URL_CHARACTERS = 2000
+EXCERPT_CHARACTERS = 700
 # Facts that are the words of a request: what was turned back or forth, stopped, or had changed nothing.
 NAMED = ("turned", "stopped", "never_made")
 SAID_OR_NOT = ("unchanged", "turned_elsewhere", "live_unchanged", "read_quote", "read_ending")
@@ -40,6 +41,7 @@ LISTS = (
 YES = "yes"
 
 # Visible characters, but no quotes and no angle brackets.
+_LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:|www\.)\S+", re.IGNORECASE)  # a stranger's are not passed on
 _WEB_ADDRESS = re.compile(r"https?://[\x21\x23-\x26\x28-\x3b\x3d\x3f-\x7e]+", re.ASCII)
 
 # The store's own words about a job that was stopped. They say nothing about what was kept.
@@ -87,6 +89,7 @@ def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]
         "publish_link": _mail_link(answer_address, answered_subject(case.mail.subject), "publish"),
         "undo_link": _mail_link(answer_address, answered_subject(case.mail.subject), "undo"),
         "words": first_line(given.get("words", ""), QUOTE_CHARACTERS),
+        "excerpt": one_line(_LINK.sub("[link]", given.get("excerpt", "")), EXCERPT_CHARACTERS),
         "again": one_line(given.get("again", ""), ITEM_CHARACTERS),
         **_status(letter, case),
     }

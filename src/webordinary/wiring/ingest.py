@@ -55,13 +55,15 @@ def handler(event: Mapping[str, object], context: object) -> list[dict[str, str]
 async def take_in(event: Mapping[str, object], settings: Settings, backend: Backend) -> list[MailRecord]:
     """Take every mail of an event in. One that fails keeps no other from being taken in."""
     room = open_mail_room(settings, backend)
-    store, trust = buckets(settings), Trust(upstream=SERVER)
+    store, trust = buckets(settings), Trust(upstream=SERVER, addresses=settings.mail.addresses)
     bucket, begins = settings.cloud.bucket("mail_bucket"), settings.cloud.mail_prefix
     records: list[MailRecord] = []
     failed: WebordinaryError | None = None
     try:
         for mail in arrived(event):
-            reception = replace(room.reception, checks=ReceiptChecks(mail.receipt), trust=trust)
+            reception = replace(
+                room.reception, checks=ReceiptChecks(mail.receipt, room.reception.clock), trust=trust
+            )
             try:
                 with translated(f"reading the mail {mail.key} of {bucket}"):
                     answer = await store.get_object(Bucket=bucket, Key=f"{begins}{mail.key}")

@@ -62,7 +62,7 @@ def open_mail_room(
     if trust_loopback is not None:
         mail = replace(mail, trust_loopback=trust_loopback)
     clock, key = SystemClock(), signing_key(settings)
-    trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback)
+    trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback, mail.addresses)
     checks = OriginChecks(_resolver(mail), clock)
     bounded = Bounded(processes=2)  # a large picture holds up nobody's words
     reception = Reception(

@@ -19,6 +19,7 @@ class MailSettings:
     """How mail comes in and goes out."""
 
     address: str = "edit@localhost"  # the one mailbox, and who replies
+    aliases: tuple[str, ...] = ()  # other addresses whose mail is forwarded to us
     smtp_host: str = "127.0.0.1"
     smtp_port: int = 2525
     tls_certificate: str = ""  # files; both or none
@@ -52,6 +53,11 @@ class MailSettings:
     stranger_letters_per_hour: int = 100  # to all strangers together
     send_seconds: float = 60.0  # to hand a reply over; after a crash its letter waits three times that
     quotas: QuotaLimits = field(default_factory=QuotaLimits)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All addresses that are ours; their plus-addresses are, too."""
+        return (self.address, *self.aliases)
 
 
 _QUOTAS = {one.name: one for one in fields(QuotaLimits)}

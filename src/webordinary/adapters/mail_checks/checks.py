@@ -11,9 +11,20 @@ from dataclasses import replace
 from functools import partial
 
 from webordinary.adapters.mail_checks.budget import Budget
-from webordinary.adapters.mail_checks.dkim_check import SIGNATURES_MAX, UNANSWERED, check_signatures
+from webordinary.adapters.mail_checks.dkim_check import (
+    SIGNATURES_MAX,
+    UNANSWERED,
+    check_signatures,
+    claimed_signatures,
+)
 from webordinary.adapters.mail_checks.dmarc_record import dmarc_of
-from webordinary.adapters.mail_checks.headers import Ambiguous, Message, read_message, sender_of
+from webordinary.adapters.mail_checks.headers import (
+    Ambiguous,
+    Message,
+    read_message,
+    recipients_of,
+    sender_of,
+)
 from webordinary.adapters.mail_checks.spf_check import check_spf
 from webordinary.adapters.mail_checks.suffixes import organization
 from webordinary.adapters.mail_checks.upstream_header import read_upstream
@@ -52,13 +63,14 @@ class OriginChecks:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _checked(self, raw: bytes, envelope: Envelope, from_address: str) -> Checks:
-        message, known = _read(raw, envelope, from_address)
+        now = self._clock.now()
+        message, known = _read(raw, envelope, from_address, now)
         if message is None:
             return known
         until = time.monotonic() + self._seconds
         budget = Budget(self._resolver, lookups=LOOKUPS_MAX, until=until, monotonic=time.monotonic)
         try:
-            return _asked(message, envelope, known, budget, self._clock.now())
+            return _asked(message, envelope, known, budget, now)
         except Exception as error:
             log.exception("the checks of a mail failed")
             return replace(known, doubt=f"its checks failed ({type(error).__name__})", unsure=True)
@@ -67,9 +79,14 @@ class OriginChecks:
 class OfflineChecks:
     """Reads what a mail says and asks nobody."""
 
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Without a clock nobody knows how old a signature is, so none is new enough to count by itself."""
+        self._clock = clock
+
     async def check(self, raw: bytes, envelope: Envelope, from_address: str) -> Checks:
         """See `MailChecks.check`."""
-        return replace(_read(raw, envelope, from_address)[1], dmarc=Dmarc(known=False))
+        now = self._clock.now() if self._clock else None
+        return replace(_read(raw, envelope, from_address, now)[1], dmarc=Dmarc(known=False))
 
 
 class ChecksWhereNeeded:
@@ -86,7 +103,9 @@ class ChecksWhereNeeded:
         return await checks.check(raw, envelope, from_address)
 
 
-def _read(raw: bytes, envelope: Envelope, from_address: str) -> tuple[Message | None, Checks]:
+def _read(
+    raw: bytes, envelope: Envelope, from_address: str, now: float | None
+) -> tuple[Message | None, Checks]:
     """Read the mail strictly. No message: it can be read in more than one way."""
     known = Checks(from_address, peer=envelope.peer)
     try:
@@ -96,7 +115,14 @@ def _read(raw: bytes, envelope: Envelope, from_address: str) -> tuple[Message | 
         return None, replace(known, doubt=str(error))
     if f"{sender.local}@{sender.domain}".lower() != from_address:
         return None, replace(known, doubt="a From header in which two readers see two addresses")
-    return message, replace(known, organization=organization(sender.domain), upstream=read_upstream(message))
+    return message, replace(
+        known,
+        organization=organization(sender.domain),
+        claimed=claimed_signatures(message, now),
+        to=recipients_of(message, "to"),
+        cc=recipients_of(message, "cc"),
+        upstream=read_upstream(message),
+    )
 
 
 def _asked(message: Message, envelope: Envelope, known: Checks, resolver: Resolver, now: float) -> Checks:

@@ -13,22 +13,23 @@ Guards around dkimpy, which
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import dkim  # type: ignore[import-untyped]
 
-from webordinary.adapters.mail_checks.headers import Field, Message
+from webordinary.adapters.mail_checks.headers import Field, Message, date_of
 from webordinary.adapters.mail_checks.names import plain_domain, plain_selector
 from webordinary.adapters.mail_checks.suffixes import organization
 from webordinary.adapters.mail_checks.tags import read_tags
+from webordinary.core.mail import SignedParts
+from webordinary.intake.signed_view import relaxed
 from webordinary.ports.mail_checks import Signature
 from webordinary.ports.resolver import LookupFailed, Resolver
 
 SIGNATURES_MAX = 8
+CLAIMED_MAX = 100
 SIGNATURE_BYTES_MAX = 4096
 KEY_BITS_MIN, KEY_BITS_MAX, EXPONENT_BITS_MAX = 1024, 8192, 64
 CLOCK_SLACK_SECONDS = 300
@@ -37,14 +38,14 @@ ONCE = (  # headers that may be there once; read from the top by a parser, signe
     *("from", "sender", "reply-to", "to", "cc", "date", "subject", "message-id", "in-reply-to", "references"),
     *("mime-version", "content-type", "content-transfer-encoding"),
 )
-COVERED = ("from", "message-id")  # also when absent: with a new Message-ID an old mail would be a new one
-COVERED_IF_THERE = ("subject",)
 ALGORITHMS = {"rsa-sha256": b"rsa", "ed25519-sha256": b"ed25519"}
 REQUIRED = ("v", "a", "d", "s", "h", "b", "bh")
 UNANSWERED = "its key could not be looked up just now"
+PART_OF_BODY = "it covers only a part of the body"
 
 _NUMBER = re.compile(r"[0-9]{1,12}", re.ASCII)
 _BREAK = re.compile(rb"\r?\n")
+_SPACE = " \t\r\n"
 
 _SILENT = logging.Logger("dkimpy")  # noqa: LOG001 - for nobody to find: it quotes strangers; see the facts
 _SILENT.addHandler(logging.NullHandler())
@@ -63,6 +64,26 @@ class _Claim:
     tags: dict[str, str]
     problem: str = ""
 
+    @property
+    def parts(self) -> SignedParts:
+        """What it covers."""
+        headers = (name.strip(_SPACE).lower() for name in self.tags.get("h", "").split(":"))
+        return SignedParts(frozenset(headers), self.tags.get("c", "").partition("/")[2] == "relaxed")
+
+    def age_seconds(self, message: Message, now: float | None) -> float | None:
+        """How long ago it was made; None if it does not say."""
+        made = self.tags.get("t", "")
+        at = float(made) if _NUMBER.fullmatch(made) else date_of(message)
+        return now - at if now is not None and at is not None else None
+
+
+def claimed_signatures(message: Message, now: float | None) -> tuple[Signature, ...]:
+    """Read what the signatures say of themselves. Whether they are good is for others to tell."""
+    return tuple(
+        _checked(_read(index, field), message, now)
+        for index, field in enumerate(message.named("dkim-signature")[:CLAIMED_MAX])
+    )
+
 
 def check_signatures(
     message: Message, from_domain: str, resolver: Resolver, now: float
@@ -71,8 +92,8 @@ def check_signatures(
     ours = organization(from_domain)
     claims = [_read(index, field) for index, field in enumerate(message.named("dkim-signature"))]
     claims.sort(key=lambda claim: organization(claim.domain) != ours)
-    signer = _Signer(message)
-    return tuple(_checked(claim, message, signer, resolver, now) for claim in claims[:SIGNATURES_MAX])
+    signer = _Signer(message, resolver)
+    return tuple(_checked(claim, message, now, signer) for claim in claims[:SIGNATURES_MAX])
 
 
 def _read(index: int, field: Field) -> _Claim:
@@ -89,35 +110,44 @@ def _read(index: int, field: Field) -> _Claim:
     return _Claim(index, domain, tags)
 
 
-def _checked(claim: _Claim, message: Message, signer: _Signer, resolver: Resolver, now: float) -> Signature:
-    above = organization(claim.domain) if claim.domain else ""
+def _checked(claim: _Claim, message: Message, now: float | None, signer: _Signer | None = None) -> Signature:
+    """Check a signature, and verify it if there is something to verify it by."""
+    signature = Signature(
+        claim.domain,
+        organization(claim.domain) if claim.domain else "",
+        claim.problem,
+        claim.parts,
+        claim.age_seconds(message, now),
+    )
     if claim.problem:
-        return Signature(claim.domain, above, claim.problem)
+        return signature
     try:
         _refuse_tags(claim.tags, now)
-        _refuse_coverage(claim.tags, message)
-        key = _key(claim, resolver)
-        return Signature(claim.domain, above, fingerprint=signer.verified(claim, key))
+        _refuse_headers(signature.parts, message)
+        if signer is not None:
+            signer.verify(claim)
     except _Problem as problem:
-        return Signature(claim.domain, above, str(problem))
+        return replace(signature, problem=str(problem))
     except Exception as error:  # noqa: BLE001 - a stranger wrote it; whatever the library trips over is no signature
-        return Signature(claim.domain, above, f"it can't be verified ({type(error).__name__})")
+        return replace(signature, problem=f"it can't be verified ({type(error).__name__})")
+    is_partial = signer is None and "l" in claim.tags  # verifying would tell whether that is all of the body
+    return replace(signature, problem=PART_OF_BODY) if is_partial else signature
 
 
-def _refuse_tags(tags: dict[str, str], now: float) -> None:
+def _refuse_tags(tags: dict[str, str], now: float | None) -> None:
     if tags["a"] not in ALGORITHMS:
         raise _Problem("its algorithm is too weak or unknown")
     expiry = tags.get("x")
-    if expiry is not None and (not _NUMBER.fullmatch(expiry) or int(expiry) + CLOCK_SLACK_SECONDS < now):
+    if expiry is None or now is None:
+        return
+    if not _NUMBER.fullmatch(expiry) or int(expiry) + CLOCK_SLACK_SECONDS < now:
         raise _Problem("it has expired")
 
 
-def _refuse_coverage(tags: dict[str, str], message: Message) -> None:
-    """Refuse a signature that leaves open what we would act on: an unsigned header is anybody's."""
-    signed = [name.strip(" \t\r\n").lower() for name in tags["h"].split(":")]
-    for name in (*COVERED, *(name for name in COVERED_IF_THERE if message.named(name))):
-        if name not in signed:
-            raise _Problem(f"it does not cover the {name.title()} header")
+def _refuse_headers(parts: SignedParts, message: Message) -> None:
+    """Refuse what lets another sender, or another copy of a header, be read than the one that is signed."""
+    if "from" not in parts.headers:
+        raise _Problem("it does not cover the From header")
     for name in ONCE:
         if len(message.named(name)) > 1:
             raise _Problem(f"the {name.title()} header is there more than once")
@@ -165,13 +195,15 @@ def _refuse_key(text: bytes, kind: bytes) -> None:
 class _Signer:
     """dkimpy, given the headers that we read and a body that it can't choke on."""
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: Message, resolver: Resolver) -> None:
+        self._resolver = resolver
         self._headers = [[field.name, field.value] for field in message.fields]
         self._simple = _one_end(_with_crlf(message.body))
         self._relaxed: bytes | None = None
 
-    def verified(self, claim: _Claim, key: bytes) -> str:
-        """Verify a signature; say the fingerprint of all that it signs, or raise `_Problem`."""
+    def verify(self, claim: _Claim) -> None:
+        """Verify a signature, or raise `_Problem`."""
+        key = _key(claim, self._resolver)
         verifier = dkim.DKIM(logger=_SILENT, minkey=KEY_BITS_MIN)
         verifier.headers = self._headers
         verifier.body = self._body(claim.tags.get("c", "simple/simple"))
@@ -182,14 +214,13 @@ class _Signer:
             raise _Problem(_in_plain_words(str(error))) from error
         if not good:
             raise _Problem("it does not match the mail or its key: forged, or changed on its way")
-        return _fingerprint(claim, verifier.signed_headers)
 
     def _body(self, canonical: str) -> bytes:
         """The body in canonical form, made in linear time; dkimpy makes it again, which changes nothing."""
         if canonical.partition("/")[2] != "relaxed":
             return self._simple
         if self._relaxed is None:
-            self._relaxed = _one_end(_with_single_spaces(self._simple).replace(b" \r\n", b"\r\n"))
+            self._relaxed = _one_end(relaxed(self._simple))
         return self._relaxed
 
     def _refuse_length(self, tags: dict[str, str], body: bytes) -> None:
@@ -198,19 +229,12 @@ class _Signer:
             return
         policy = dkim.CanonicalizationPolicy.from_c_value(tags.get("c", "simple/simple").encode())
         if not _NUMBER.fullmatch(tags["l"]) or int(tags["l"]) != len(policy.canonicalize_body(body)):
-            raise _Problem("it covers only a part of the body")
+            raise _Problem(PART_OF_BODY)
 
 
 def _with_crlf(body: bytes) -> bytes:
     """End all lines as they were signed."""
     return body if body.count(b"\n") == body.count(b"\r\n") else _BREAK.sub(b"\r\n", body)
-
-
-def _with_single_spaces(body: bytes) -> bytes:
-    body = body.replace(b"\t", b" ")
-    while b"  " in body:
-        body = body.replace(b"  ", b" ")
-    return body
 
 
 def _one_end(body: bytes) -> bytes:
@@ -222,10 +246,3 @@ def _one_end(body: bytes) -> bytes:
 
 def _in_plain_words(error: str) -> str:
     return "the body was changed after signing" if error.startswith("body hash") else "it is not valid"
-
-
-def _fingerprint(claim: _Claim, signed_headers: list[tuple[bytes, Any]]) -> str:
-    seen = hashlib.sha256(f"{claim.domain}\n{''.join(claim.tags['bh'].split())}\n".encode())
-    for name, value in signed_headers:
-        seen.update(name.lower() + b":" + value)
-    return seen.hexdigest()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 
 from webordinary.adapters.mail_checks.names import Address, plain_address
 
 HEADER_BYTES_MAX = 256 * 1024
 FIELDS_MAX = 1000
 FROM_BYTES_MAX = 4096
+RECIPIENT_BYTES_MAX = 32 * 1024
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LONE_BREAK = re.compile(rb"\r(?!\n)|(?<!\r)\n")
@@ -25,6 +27,8 @@ _WORD = rb"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~.\[\]\x80-\xff-]"
 _QUOTED = rb'"(?:[^"\\]|\\.)*"'
 _COMMENT = rb'\([^()<>@"\\]*\)'
 _NAMED = re.compile(rb"(?:[ \t]|" + _WORD + rb"|" + _QUOTED + rb"|" + _COMMENT + rb")*<([^<>]*)>[ \t]*")
+_TRAILING_COMMENT = re.compile(rb"[ \t]" + _COMMENT + rb"[ \t]*\Z")
+_MAILBOXES = re.compile(rb"(?:[^\",()\\]|" + _QUOTED + rb"|" + _COMMENT + rb")+|,")
 
 
 class Ambiguous(Exception):
@@ -115,3 +119,29 @@ def sender_of(message: Message) -> Address:
     if address is None:
         raise Ambiguous("a From header that is not plainly one name and one address")
     return address
+
+
+def recipients_of(message: Message, key: str) -> tuple[str, ...]:
+    """Read the addresses in the one To or Cc header, lower case; what is not plainly one is left out."""
+    found = message.named(key)
+    value = found[0].unfolded if len(found) == 1 else b""
+    if not value or len(value) > RECIPIENT_BYTES_MAX or found[0].has_blank_line:
+        return ()
+    mailboxes = _MAILBOXES.findall(value)
+    if sum(map(len, mailboxes)) < len(value):
+        return ()  # a quote or a comment that does not end where it should: who knows what is outside of it
+    named = [(_NAMED.fullmatch(mailbox), _TRAILING_COMMENT.sub(b"", mailbox)) for mailbox in mailboxes]
+    texts = ((name[1] if name else bare.strip(b" \t")).decode("ascii", "replace") for name, bare in named)
+    addresses = (plain_address(text) for text in texts)
+    return tuple(f"{address.local}@{address.domain}".lower() for address in addresses if address)
+
+
+def date_of(message: Message) -> float | None:
+    """Read the one Date header, in seconds since 1970; None if it is not plainly one."""
+    found = message.named("date")
+    if len(found) != 1 or not found[0].unfolded.isascii():
+        return None
+    try:
+        return parsedate_to_datetime(found[0].unfolded.decode("ascii")).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

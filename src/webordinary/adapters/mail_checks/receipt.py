@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from webordinary.adapters.mail_checks.checks import OfflineChecks
+from webordinary.adapters.mail_checks.names import plain_address
+from webordinary.adapters.mail_checks.suffixes import organization
 from webordinary.core.mail import Envelope
+from webordinary.ports.clock import Clock
 from webordinary.ports.mail_checks import Checks, Dmarc, Signature, Spf, Upstream
 
 SERVER = "the mail service"  # as what its word is believed; no header can claim it
@@ -50,16 +53,22 @@ class Receipt:
 class ReceiptChecks:
     """See `MailChecks`: the mail is only read for what could be read in two ways; the rest is the receipt."""
 
-    def __init__(self, receipt: Receipt) -> None:
+    def __init__(self, receipt: Receipt, clock: Clock) -> None:
         """Check one mail."""
         self._receipt = receipt
-        self._offline = OfflineChecks()
+        self._offline = OfflineChecks(clock)
 
     async def check(self, raw: bytes, envelope: Envelope, from_address: str) -> Checks:
         """See `MailChecks.check`. What the mail's own headers say of its checks is thrown away."""
         read, said = await self._offline.check(raw, envelope, from_address), self._receipt
         doubt = read.doubt or ("the mail service found a virus in it" if said.virus == "FAIL" else "")
-        spf = Spf(_SPF.get(said.spf, "none"), envelope.mail_from.rpartition("@")[2].lower())
+        sender = plain_address(envelope.mail_from)
+        spf = Spf(_SPF.get(said.spf, "none"))
+        if sender is not None:
+            # Where the service did not look at alignment, only the very same domain counts.
+            above = organization(sender.domain) if said.dmarc == "PASS" else ""
+            mailbox = f"{sender.local}@{sender.domain}".lower()
+            spf = Spf(spf.result, sender.domain, above, mailbox=mailbox)
         return replace(
             read,
             doubt=doubt,

@@ -9,6 +9,7 @@ Guards around pyspf:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
@@ -36,7 +37,11 @@ def check_spf(envelope: Envelope, resolver: Resolver) -> Spf:
 
 
 def _asked(envelope: Envelope, sender: Address, resolver: Resolver) -> Spf:
-    above = organization(sender.domain)
+    known = Spf(
+        domain=sender.domain,
+        organization=organization(sender.domain),
+        mailbox=f"{sender.local}@{sender.domain}".lower(),
+    )
     try:
         query = _Query(
             i=str(ip_address(envelope.peer)),
@@ -46,10 +51,10 @@ def _asked(envelope: Envelope, sender: Address, resolver: Resolver) -> Spf:
         )
         result = str(query.check()[0])
     except Exception:  # noqa: BLE001 - pyspf meets what a stranger publishes; whatever it trips over is no pass
-        return Spf("permerror", sender.domain, above)
+        return replace(known, result="permerror")
     if result == "pass" and _lets_anybody(query.mechanism):
-        return Spf("neutral", sender.domain, above, f"SPF of {sender.domain} lets everybody send its mail")
-    return Spf(result, sender.domain, above)
+        return replace(known, result="neutral", note=f"SPF of {sender.domain} lets everybody send its mail")
+    return replace(known, result=result)
 
 
 def _lets_anybody(mechanism: object) -> bool:

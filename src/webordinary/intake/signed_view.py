@@ -1,0 +1,156 @@
+"""A mail as its signature alone allows it to be read.
+
+A DKIM signature covers the body and some headers. Whoever has a copy may change all other headers and send it
+to us: another Content-Type makes another part of the same signed bytes the text. So a mail that rests on a
+signature is read a second time, from the signed headers and the canonical body, and both readings must say
+the same. How the body is to be taken apart is read from the body itself where Content-Type is not signed.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from dataclasses import replace
+
+from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
+from webordinary.intake.body import contents
+from webordinary.intake.headers import body_of, read_headers
+from webordinary.intake.mime_fields import kind_of_field
+from webordinary.intake.parts import check_size, read_parts
+from webordinary.intake.problems import CannotRead
+
+UNSETTLED = "headers that are not signed decide which of its texts is read"
+BASE64_CHARACTERS_MIN = 24  # below that, words are base64 by accident
+
+_CONTENT = ("content-type", "content-transfer-encoding")
+_OPENING = re.compile(
+    rb"(?:\r?\n)*"
+    rb"(?:This is a (?:multi-?part|cryptographically signed) message in MIME format\.*[ ]?(?:\r?\n)+)?"
+    rb"--([!-~](?:[ -~]{0,68}[!-~])?)\r?\nContent-[A-Za-z-]+:",
+    re.IGNORECASE,
+)
+_BASE64_LINES = re.compile(rb"(?:[A-Za-z0-9+/]{1,998}\r?\n)*[A-Za-z0-9+/]+={0,2}")
+_ESCAPES = re.compile(rb"=(?:(?:20|09)?\r?\n|([0-9A-F]{2})|(.?))", re.DOTALL)
+_REFERENCE = re.compile(r"(?:https?|mailto|tel|cid):[^\s<>()\[\]]+|\[(?:image|cid):[^\]\n]*\]", re.IGNORECASE)
+
+
+def signed_view(raw: bytes, signed: SignedParts) -> bytes:
+    """Write the mail down again from what is signed; raise `CannotRead` if that is not one mail only."""
+    check_size(raw)
+    fields = read_headers(raw).fields
+    names = [name for name, _ in fields]
+    kept = [
+        (name, b" ".join(value.split()))
+        for name, value in fields
+        if name in signed.headers and names.count(name) == 1 and name not in _CONTENT
+    ]
+    body = relaxed(body_of(raw)) if signed.relaxed_body else body_of(raw)
+    claimed = {name: value for name, value in fields if name in _CONTENT and name in signed.headers}
+    head = b"".join(b"%s: %s\r\n" % (name.encode(), value) for name, value in kept)
+    return head + _content_fields(claimed, signed, body) + b"\r\n" + body
+
+
+def relaxed(body: bytes) -> bytes:
+    """Write white space in DKIM's relaxed form, in linear time: runs are one space, lines end without."""
+    body = body.replace(b"\t", b" ")
+    while b"  " in body:
+        body = body.replace(b"  ", b" ")
+    return body.replace(b" \r\n", b"\r\n").replace(b" \n", b"\n")
+
+
+def as_signed(mail: ParsedMail, signed: ParsedMail | UnreadableMail) -> ParsedMail | None:
+    """Give a mail the thread that its signed view has; None if the two readings do not say the same.
+
+    How lines are cut and spaced is not compared.
+    """
+    if not isinstance(signed, ParsedMail) or _content(mail) != _content(signed):
+        return None
+    return replace(
+        mail,
+        in_reply_to=signed.in_reply_to,
+        references=signed.references,
+        session_header=signed.session_header,
+    )
+
+
+def _content(mail: ParsedMail) -> tuple[object, ...]:
+    texts = [(stretch.kind, _characters(stretch.text)) for stretch in mail.stretches]
+    files = [(file.kind, file.content.translate(None, b" \t\r\n")) for file in mail.files]
+    return (_characters(mail.subject), texts, files, len(mail.skipped))
+
+
+def _characters(text: str) -> str:
+    return "".join(text.split())
+
+
+# --- what the body says about itself ---------------------------------------------------------------------
+
+
+def _content_fields(claimed: dict[str, bytes], signed: SignedParts, body: bytes) -> bytes:
+    """Write Content-Type and Content-Transfer-Encoding: the signed ones, else what the body shows."""
+    if "content-type" in signed.headers:
+        kind = kind_of_field(claimed.get("content-type", b"").decode("ascii", "replace"))
+        encoding = claimed.get("content-transfer-encoding", b"")
+        if "content-transfer-encoding" not in signed.headers and not kind.startswith(
+            ("multipart/", "message/")
+        ):
+            encoding = _encoding(body)
+        return _field("Content-Type", claimed.get("content-type", b"")) + _field(
+            "Content-Transfer-Encoding", encoding
+        )
+    boundary = _boundary(body)
+    if boundary is not None:
+        return _container(boundary, body)
+    return _field("Content-Transfer-Encoding", _encoding(body))
+
+
+def _field(name: str, value: bytes) -> bytes:
+    return b"%s: %s\r\n" % (name.encode(), value) if value else b""
+
+
+def _boundary(body: bytes) -> bytes | None:
+    """Find what parts a body that is made of parts: it begins with that, and it ends with that."""
+    opening = _OPENING.match(body)
+    if opening is None or not body.rstrip(b"\r\n").endswith(b"\n--%s--" % opening[1]):
+        return None
+    return opening[1]
+
+
+def _container(boundary: bytes, body: bytes) -> bytes:
+    """Say what holds the parts. Every kind of container must come to one text: the kind is not signed."""
+    quoted = boundary.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    mixed = b'Content-Type: multipart/mixed; boundary="%s"\r\n' % quoted
+    found = [contents(part) for part in read_parts(mixed + b"\r\n" + body).parts]
+    texts = ("\n".join(stretch.text for stretch in one.texts) for one in found)
+    said = [words for words in map(_words, texts) if words]
+    if len(set(said)) > 1:
+        raise CannotRead(UNSETTLED)
+    return mixed.replace(b"mixed", b"alternative", 1) if len(said) > 1 else mixed
+
+
+def _words(text: str) -> str:
+    """What the plain and the HTML version of a text share: its letters, but for links and pictures."""
+    return "".join(filter(str.isalpha, _REFERENCE.sub("", text))).lower()
+
+
+def _encoding(body: bytes) -> bytes:
+    """Tell how a text is encoded. Only what has to be encoded may be: in `=64elete` somebody hides a word."""
+    text = body.strip(b"\r\n")
+    if not body.isascii():
+        return b""
+    if _is_base64(text):
+        return b"base64"
+    escapes = _ESCAPES.findall(body + b"\r\n")
+    is_quoted = all(not odd and (not code or code == b"3D" or code >= b"80") for code, odd in escapes)
+    return b"quoted-printable" if escapes and is_quoted else b""
+
+
+def _is_base64(text: bytes) -> bool:
+    if len(text) < BASE64_CHARACTERS_MIN or not _BASE64_LINES.fullmatch(text):
+        return False
+    try:
+        b64decode(b"".join(text.split()), validate=True).decode("utf-8")
+    except (NotBase64, UnicodeDecodeError):
+        return False
+    return True

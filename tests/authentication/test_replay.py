@@ -1,0 +1,202 @@
+"""Mail that rests on a signature, through a real SMTP conversation, with DNS from a zone file."""
+
+import asyncio
+import smtplib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.authentication.cases_replay import EVE, GMAIL, REPLAYS, Replay, added, owners
+from tests.authentication.world import BODY, OWNER, US, letter, resolver
+from tests.conformance.world import LIMITS
+from tests.flows.door import KEY, NoPictures, Reader
+from webordinary.adapters.mail_checks.checks import OriginChecks
+from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.memory.open import open_memory
+from webordinary.core.lane import Lane
+from webordinary.core.mail import LetterKind, MailRecord, MailState
+from webordinary.core.session_token import session_address, session_token
+from webordinary.core.site import Member, Project
+from webordinary.dispatch.quota import QuotaLimits
+from webordinary.flows.receive import Reception
+from webordinary.intake.authenticate import Trust
+from webordinary.intake.auto_replies import SESSION_HEADER
+from webordinary.ports.backend import Backend
+
+OWNERS_SERVER, EVES_SERVER = "127.0.0.1", "127.0.0.2"  # both are this machine; the zone knows only the first
+
+
+@dataclass
+class Server:
+    """Our SMTP server and what is behind it."""
+
+    backend: Backend
+    port: int
+
+    async def send(
+        self, raw: bytes, mail_from: str = EVE, peer: str = EVES_SERVER, to: Sequence[str] = (US,)
+    ) -> MailRecord:
+        """Hand a mail over as a server does; say what became of it."""
+        await asyncio.to_thread(self._send, raw, mail_from, peer, to)
+        return (await self.backend.mailbox.mails(limit=1))[0]
+
+    def _send(self, raw: bytes, mail_from: str, peer: str, to: Sequence[str]) -> None:
+        with smtplib.SMTP("127.0.0.1", self.port, source_address=(peer, 0)) as server:
+            server.sendmail(mail_from, list(to), raw)
+
+    async def letters(self) -> list[LetterKind]:
+        return [letter.kind for letter, _ in await self.backend.outbox.letters(limit=50)]
+
+    async def jobs(self) -> list[str]:
+        return [job.instruction for job in reversed(await self.backend.ledger.jobs(limit=50))]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    clock = SystemClock()
+    backend = open_memory(clock, LIMITS)
+    checks = OriginChecks(resolver(), clock)
+    await backend.directory.add_project(Project("amelia"))
+    await backend.directory.add_member(Member(Lane("amelia", "scott"), OWNER))
+    reception = Reception(
+        backend=backend,
+        reader=Reader(),
+        checks=checks,
+        images=NoPictures(),
+        clock=clock,
+        trust=Trust(addresses=(US, "shop@alias.example")),
+        quotas=QuotaLimits(),
+        token_key=KEY,
+    )
+    gateway = SmtpGateway(
+        Listening(port=0, hostname="us.example", address=US), partial(reception.receive, may_come_again=True)
+    )
+    yield Server(backend, await gateway.start())
+    await gateway.stop()
+    checks.close()
+    backend.close()
+
+
+@pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.name)
+async def test_what_somebody_makes_of_a_signed_mail_is_asked_about(server: Server, replay: Replay) -> None:
+    """Whoever was written to must not be able to have us act on it, nor on another reading of it."""
+    record = await server.send(replay.forged)
+    assert record.state is MailState.QUARANTINED, record
+    assert replay.reason in record.reason
+    assert await server.jobs() == []
+    assert await server.letters() == ([LetterKind.CONFIRM] if replay.asked else [])
+
+
+@pytest.mark.parametrize("replay", REPLAYS, ids=lambda replay: replay.name)
+async def test_its_honest_twin_is_carried_out_though_it_was_forwarded(server: Server, replay: Replay) -> None:
+    record = await server.send(replay.twin, "forwarder@anywhere.example")
+    assert record.state is MailState.ACCEPTED, record.reason
+    assert len(await server.jobs()) == 1
+
+
+# --- one job ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("X-Note: again",),
+        ("Received: from evil.example by evil.example; Mon, 6 Apr 2026 09:00:00 +0200",),
+        ("Resent-Message-ID: <2@evil.example>", "Resent-To: edit@us.example"),
+        ("DKIM-Signature: v=1; a=rsa-sha256; d=evil.example; s=s1; h=from; bh=AA==; b=AA==",),
+    ],
+)
+async def test_the_same_mail_again_is_the_same_job(server: Server, lines: tuple[str, ...]) -> None:
+    """Whoever has a copy of a mail to us can send it as often as they like while its signature is good."""
+    raw = owners(BODY, Cc=EVE)
+    first = await server.send(raw, OWNER, OWNERS_SERVER)
+    again = await server.send(added(raw, *lines))
+    assert (first.state, again.id, again.job) == (MailState.ACCEPTED, first.id, first.job)
+    assert len(await server.jobs()) == 1
+
+
+async def test_white_space_that_is_not_signed_makes_no_second_job_of_a_mail(server: Server) -> None:
+    raw = owners(BODY, Cc=EVE)
+    await server.send(raw)
+    spaced = raw.replace(b"Message-ID: <1@", b"Message-ID:  \t<1@").replace(b"Spring Sale", b"Spring   Sale")
+    await server.send(spaced)
+    assert len(await server.jobs()) == 1
+
+
+# --- where a mail belongs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+async def test_only_a_signed_thread_says_which_conversation_a_mail_goes_on_with(
+    server: Server, *, is_signed: bool
+) -> None:
+    """A thread chooses the conversation, and by it the project."""
+    first = await server.send(owners(BODY, Message_ID="<first@victim.example>"))
+    answer, line = "And the colour, please.\r\n", "In-Reply-To: <first@victim.example>"
+    signed_in = owners(answer, Message_ID="<second@victim.example>", In_Reply_To="<first@victim.example>")
+    without = tuple(name for name in GMAIL if name not in {"in-reply-to", "references"})
+    added_on = added(owners(answer, covers=without, Message_ID="<second@victim.example>"), line)
+    second = await server.send(signed_in if is_signed else added_on)
+    assert second.state is MailState.ACCEPTED, second.reason
+    assert (second.session == first.session) is is_signed
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+async def test_only_a_signed_recipient_says_which_conversation_a_mail_goes_on_with(
+    server: Server, *, is_signed: bool
+) -> None:
+    first = await server.send(owners(BODY))
+    assert first.session is not None
+    address = session_address(first.session, KEY, US)
+    raw = owners("And the colour.\r\n", Message_ID="<second@victim.example>", To=address if is_signed else US)
+    second = await server.send(raw, to=(address,))
+    assert second.state is MailState.ACCEPTED, second.reason
+    assert (second.session == first.session) is is_signed
+
+
+async def test_our_own_header_counts_only_if_it_is_signed(server: Server) -> None:
+    first = await server.send(owners(BODY))
+    assert first.session is not None
+    token = session_token(first.session, KEY)
+    raw = owners("And the colour.\r\n", Message_ID="<second@victim.example>")
+    second = await server.send(added(raw, f"{SESSION_HEADER}: {token}"))
+    assert second.state is MailState.ACCEPTED
+    assert second.session != first.session
+
+
+# --- by the sender's own server --------------------------------------------------------------------------
+
+
+async def test_through_the_senders_own_server_a_blind_copy_is_enough(server: Server) -> None:
+    """SPF for the very mailbox shows that its owner's server handed the mail to us: nobody sent it on."""
+    record = await server.send(letter(To="somebody@else.example"), OWNER, OWNERS_SERVER)
+    assert record.state is MailState.ACCEPTED, record.reason
+
+
+async def test_a_neighbour_at_the_same_provider_can_not_forward_what_was_for_them(server: Server) -> None:
+    """Gmail and the like forward with a MAIL FROM of the forwarding mailbox, and SPF passes."""
+    forwarding = "eve+caf_=edit=us.example@victim.example"
+    record = await server.send(owners(BODY, To="eve@victim.example"), forwarding, OWNERS_SERVER)
+    assert record.state is MailState.QUARANTINED
+    assert await server.letters() == [LetterKind.CONFIRM]
+
+
+async def test_a_company_may_use_another_bounce_address_than_the_writers(server: Server) -> None:
+    record = await server.send(letter(), "bounces+17-edit=us.example@victim.example", OWNERS_SERVER)
+    assert record.state is MailState.ACCEPTED, record.reason
+
+
+async def test_mail_to_an_alias_that_is_forwarded_to_us_is_ours(server: Server) -> None:
+    record = await server.send(owners(BODY, To="Shop <Shop@Alias.example>"))
+    assert record.state is MailState.ACCEPTED, record.reason
+
+
+async def test_the_question_shows_what_would_be_carried_out(server: Server) -> None:
+    """A subject alone is recognised too easily."""
+    await server.send(owners("Delete the shop, see https://evil.example/x\r\n", To=EVE))
+    ((asked, _),) = await server.backend.outbox.letters(limit=5)
+    assert asked.facts["excerpt"] == "Delete the shop, see https://evil.example/x"
