@@ -46,7 +46,7 @@ _NAMED = (
     (
         re.compile(
             r"gmail_signature|moz-signature|ms-outlook-mobile-signature|protonmail_signature_block"
-            r"|yahoo[_-]signature|zmail_signature|zm-_id_-sgn|applemailsignature|(?:^| )signature$"
+            r"|yahoo[_-]signature|zmail_signature|zm-_id_-sgn(?!1)|applemailsignature|(?:^| )signature$"
         ),
         StretchKind.SIGNATURE,
     ),
@@ -251,6 +251,8 @@ def _is_tight(attributes: dict[str, str]) -> bool:
 
 def _named(attributes: dict[str, str]) -> StretchKind | None:
     """What the HTML itself says that an element is."""
+    if "data-signatureblock" in attributes:
+        return StretchKind.SIGNATURE
     names = f"{attributes.get('class', '')} {attributes.get('id', '')}".lower().strip()
     return next((kind for pattern, kind in _NAMED if pattern.search(names)), None) if names else None
 

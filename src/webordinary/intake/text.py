@@ -199,7 +199,7 @@ def _attribution_of(lines: Sequence[str], at: int, length: int, before: int) -> 
     has_quote = is_quoted(_following(lines, at + length))
     rest = [line.strip() for line in lines[at + 1 : at + length]]
     later = (" ".join(rest[skipped:]) for skipped in range(len(rest)))
-    if any(_has_moment(text) and is_attribution(text, has_quote=has_quote) for text in later):
+    if any(_is_whole(text) and is_attribution(text, has_quote=has_quote) for text in later):
         return 0, 0  # it begins in a later line
     first = lines[at]
     ends = (end.end() for end in SENTENCE_ENDS.finditer(first, before))
@@ -216,8 +216,10 @@ def _is_name(text: str) -> bool:
     return 0 < len(words) <= NAME_WORDS and not any(word[0].islower() for word in words)
 
 
-def _has_moment(text: str) -> bool:
-    return DATE.search(text) is not None or CLOCK_TIME.search(text) is not None
+def _is_whole(text: str) -> bool:
+    """Tell a whole attribution from the second line of a wrapped one."""
+    has_moment = DATE.search(text) is not None or CLOCK_TIME.search(text) is not None
+    return has_moment and ("@" in text or WROTE.search(text) is not None)
 
 
 def _may_end(text: str) -> bool:
@@ -234,7 +236,7 @@ def is_attribution(text: str, *, has_quote: bool) -> bool:
         return False
     has_date, has_time = DATE.search(text) is not None, CLOCK_TIME.search(text) is not None
     verb = WROTE.search(text)
-    if has_quote and has_date and (has_time or "@" in text):
+    if has_quote and has_date and (has_time or verb or "@" in text):
         return True
     if has_quote and verb and _is_name(text[: verb.start()]) and not text[verb.end() :].strip(" :\uff1a"):
         return True
@@ -272,7 +274,7 @@ def is_heading(lines: Sequence[str], at: int) -> bool:
     block = [line for line in lines[at : at + HEADING_LINES] if _labelled(line)]
     labels = {_label(line) for line in block}
     is_of_a_mail = any("@" in line or any(map(str.isdigit, line)) for line in block)
-    if _label(lines[at]) == "from" and is_of_a_mail and "subject" in labels and labels & {"date", "to"}:
+    if _label(lines[at]) and is_of_a_mail and {"from", "subject"} <= labels and labels & {"date", "to"}:
         return True
     is_dated = any(DATE.search(line) and CLOCK_TIME.search(line) for line in block)
     has_address = "@" in lines[at] or (mark is not None and any("@" in line for line in block))
