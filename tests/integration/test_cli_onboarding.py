@@ -1,5 +1,6 @@
 """One command lets somebody edit a site by mail, one takes it away, one shows who may."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,10 @@ from typing import Any
 import pytest
 
 from tests.integration.cli_support import Home
+from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.cli.main import main
+from webordinary.core.limits import Limits
 
 SCOTT, TARA = "scott@example.org", "tara@example.org"
 DONE, USAGE, REFUSED = 0, 2, 4
@@ -18,6 +22,12 @@ class Commands:
 
     def __init__(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self._home, self._capsys = home, capsys
+
+    def bounced(self, address: str, letter: str, reason: str) -> None:
+        """A letter came back to the gateway."""
+        backend = open_sqlite(self._home, SystemClock(), Limits())
+        asyncio.run(backend.bounces.note(address, letter, reason))
+        backend.close()
 
     def said(self, *words: str, code: int = DONE) -> str:
         """What a command printed, or complained about."""
@@ -328,6 +338,25 @@ def test_offboard_tells_as_json(two_sites: Commands) -> None:
 
 
 # --- who may ----------------------------------------------------------------------------------------
+
+
+def test_whose_mail_comes_back_is_seen_by_the_operator(two_sites: Commands) -> None:
+    """One letter that came back may be an accident; three in a row are shown, wherever one looks first."""
+    for number in range(3):
+        two_sites.bounced("tara@example.org", f"letter {number}", "5.1.1 no such user")
+    two_sites.bounced("s@example.net", "letter 9", "5.2.2 mailbox full")
+    told = two_sites.said("members")
+    assert "tara@example.org (comes back)" in told
+    assert "mail to tara@example.org comes back: 3 letters, the first" in told
+    assert "s@example.net (" not in told
+    assert "comes back" not in two_sites.said("members", "bravo")
+    assert {
+        member["address"]: member["bouncing"]
+        for project in two_sites.json("members")
+        for member in project["members"]
+    } == {"s@example.net": None, "scott@example.org": None, "tara@example.org": "5.1.1 no such user"}
+    assert "mail to tara@example.org comes back" in two_sites.said("status")
+    assert [one["address"] for one in two_sites.json("status")["bouncing"]] == ["tara@example.org"]
 
 
 def test_members_are_shown_as_a_table(two_sites: Commands) -> None:

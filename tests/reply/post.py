@@ -34,7 +34,15 @@ class Post:
         ports = self.backend
         mailer = mailer or FolderMailer(self.folder)
         return Office(
-            ports.outbox, ports.mailbox, ports.ledger, ports.quotas, mailer, self.clock, OURS, limits
+            ports.outbox,
+            ports.mailbox,
+            ports.ledger,
+            ports.quotas,
+            ports.bounces,
+            mailer,
+            self.clock,
+            OURS,
+            limits,
         )
 
     async def mail_comes(

@@ -29,8 +29,10 @@ LIMITS = SendingLimits(
 class Lingering(FolderMailer):
     """The real folder, slow to come back."""
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater:
-        answer = await super().send(message, recipient=recipient, key=key)
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater:
+        answer = await super().send(message, recipient=recipient, key=key, return_path=return_path)
         await asyncio.sleep(LINGER_SECONDS)
         return answer
 
@@ -38,8 +40,11 @@ class Lingering(FolderMailer):
 class Forgetful(Lingering):
     """A wrong one, to show that the drill finds it: it does not know a letter again."""
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater:
-        return await super().send(message, recipient=recipient, key=f"{key} {os.urandom(4).hex()}")
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater:
+        other = f"{key} {os.urandom(4).hex()}"
+        return await super().send(message, recipient=recipient, key=other, return_path=return_path)
 
 
 MAILERS: dict[str, type[FolderMailer]] = {"lingering": Lingering, "forgetful": Forgetful}
@@ -49,7 +54,15 @@ async def main(home: Path, folder: Path, mailer: str) -> None:
     clock = SystemClock()
     ports = open_sqlite(home, clock, Limits())
     office = Office(
-        ports.outbox, ports.mailbox, ports.ledger, ports.quotas, MAILERS[mailer](folder), clock, OURS, LIMITS
+        ports.outbox,
+        ports.mailbox,
+        ports.ledger,
+        ports.quotas,
+        ports.bounces,
+        MAILERS[mailer](folder),
+        clock,
+        OURS,
+        LIMITS,
     )
     await Sender(office, f"sender-{os.getpid()}").run()
 

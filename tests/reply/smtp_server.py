@@ -20,12 +20,16 @@ class Inbox:
     port: int = 0
     taken: list[tuple[str, bytes]] = field(default_factory=list)
     encrypted: list[bool] = field(default_factory=list)
+    senders: list[str] = field(default_factory=list)  # of the envelopes of what was taken
+    only_sender: str = ""  # the one that a strict relay lets this login send as
 
     async def handle_MAIL(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         if address.startswith("unwanted"):
             return "550 5.7.1 not from you"
+        if self.only_sender and address != self.only_sender:
+            return "553 5.7.1 Sender address rejected: not owned by user"
         envelope.mail_from = address
         envelope.mail_options.extend(options)
         return "250 OK"
@@ -58,6 +62,7 @@ class Inbox:
                 pass
         assert isinstance(envelope.content, bytes)
         self.taken.append((recipient, envelope.content))
+        self.senders.append(envelope.mail_from or "")
         self.encrypted.append(session.ssl is not None)
         return "250 OK"
 

@@ -111,8 +111,10 @@ async def test_a_letter_that_is_tried_again_counts_once(post: Post) -> None:
     class Slow:
         tries = 0
 
-        async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater:
-            del message, recipient, key
+        async def send(
+            self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+        ) -> Sent | TryLater:
+            del message, recipient, key, return_path
             self.tries += 1
             return Sent() if self.tries > 4 else TryLater("the line is busy")
 

@@ -37,9 +37,11 @@ async def test_a_letter_goes_out_where_no_copy_can_be_kept(
 class Stuck(FolderMailer):
     """A place of copies that does not answer."""
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater:
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater:
         await asyncio.Event().wait()
-        return await super().send(message, recipient=recipient, key=key)
+        return await super().send(message, recipient=recipient, key=key, return_path=return_path)
 
 
 async def test_a_letter_does_not_wait_for_a_copy_that_takes_too_long(

@@ -76,10 +76,12 @@ class SigningMailer:
         """Sign by the one, send by the other."""
         self._mailer, self._signer = mailer, signer
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater | Rejected:
         """See `Mailer.send`."""
         signed = await asyncio.to_thread(self._signer.signed, message)
-        return await self._mailer.send(signed, recipient=recipient, key=key)
+        return await self._mailer.send(signed, recipient=recipient, key=key, return_path=return_path)
 
 
 def open_signer(selector: str, domain: str, path: Path) -> DkimSigner:

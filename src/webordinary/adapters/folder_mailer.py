@@ -29,9 +29,11 @@ class FolderMailer:
         self._folder = folder
         self._cleared = False
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater:
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater:
         """See `Mailer.send`. A letter whose file is there already is left as it is."""
-        del recipient  # the message says it
+        del recipient, return_path  # the message says it; a folder returns nothing
         try:
             await asyncio.to_thread(self._put, message, file_name(key))
         except OSError as error:

@@ -18,12 +18,14 @@ class KeepingMailer:
         """Send by the one, keep in the other."""
         self._mailer, self._copies = mailer, copies
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater | Rejected:
         """See `Mailer.send`. The copy comes first: nothing may make a letter that is out look unsent."""
         why_not = await self._keep(message, recipient, key)
         if why_not:
             log.warning("letter %s goes out, but no copy of it is kept: %s", key, why_not)
-        return await self._mailer.send(message, recipient=recipient, key=key)
+        return await self._mailer.send(message, recipient=recipient, key=key, return_path=return_path)
 
     async def _keep(self, message: bytes, recipient: str, key: str) -> str:
         try:

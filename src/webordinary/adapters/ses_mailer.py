@@ -29,9 +29,14 @@ class SesMailer:
         """Send as this address, which the account has verified; the client is opened when it is needed."""
         self._client, self._sender = client, sender
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
-        """See `Mailer.send`. A repeated send has the same Message-ID header."""
-        del key
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater | Rejected:
+        """See `Mailer.send`. A repeated send has the same Message-ID header.
+
+        The service has a return path of its own, and reports to whom the account names.
+        """
+        del key, return_path
         if len(message) > MESSAGE_BYTES_MAX:
             return Rejected(f"the message has more than {MESSAGE_BYTES_MAX // 1_000_000} MB")
         try:

@@ -72,7 +72,9 @@ class SmtpRelay:
         """Connect anew for every letter."""
         self._relay = relay
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater | Rejected:
         """See `Mailer.send`. SMTP knows no key; a repeated send has the same Message-ID."""
         del key
         if not _ADDRESS.fullmatch(recipient):
@@ -80,7 +82,7 @@ class SmtpRelay:
         client = self._client()
         try:
             await client.connect()
-            await client.sendmail(self._relay.sender, [recipient], message)
+            await self._hand_over(client, message, recipient, return_path)
             await _say_goodbye(client)
         except SMTPRecipientsRefused as error:
             return self._judged(error.recipients[0])
@@ -91,6 +93,15 @@ class SmtpRelay:
         finally:
             client.close()
         return Sent()
+
+    async def _hand_over(self, client: SMTP, message: bytes, recipient: str, return_path: str) -> None:
+        """Some relays take only the sender that logged in: then reports go there, and the letter goes out."""
+        try:
+            await client.sendmail(return_path or self._relay.sender, [recipient], message)
+        except SMTPSenderRefused as error:
+            if error.code < PERMANENT or return_path in {"", self._relay.sender}:
+                raise
+            await client.sendmail(self._relay.sender, [recipient], message)
 
     def _client(self) -> SMTP:
         relay = self._relay

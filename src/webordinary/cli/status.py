@@ -7,10 +7,11 @@ import asyncio
 import sys
 from dataclasses import asdict, dataclass
 
-from webordinary.cli.arguments import add_common
+from webordinary.cli.arguments import LIST_MAX, add_common
 from webordinary.cli.desk import Desk, at_desk
 from webordinary.cli.exits import Exit
 from webordinary.cli.invocation import typed
+from webordinary.cli.members import came_back
 from webordinary.cli.words import (
     BOLD,
     FAINT,
@@ -28,6 +29,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.plain import plain
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
+from webordinary.ports.bounces import Bouncing
 from webordinary.wiring.folders import store_name
 from webordinary.wiring.running import LOOPBACK, Running, running
 
@@ -58,6 +60,7 @@ class Picture:
     jobs: dict[JobState, int]
     lanes: list[tuple[LaneView, Reason]]  # those that have work
     running: Running | None = None  # what `up` runs here
+    bouncing: tuple[Bouncing, ...] = ()  # addresses whose mail comes back
 
 
 async def look(desk: Desk) -> Picture:
@@ -72,6 +75,7 @@ async def look(desk: Desk) -> Picture:
         await ledger.counts(),
         await desk.reasons(with_work),
         running(home),
+        tuple(one for one in await desk.backend.bounces.all(limit=LIST_MAX) if one.marked),
     )
 
 
@@ -112,6 +116,7 @@ def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
         ],
         "jobs": picture.jobs,
         "lanes": [{**_fields(lane), "why": reason} for lane, reason in picture.lanes],
+        "bouncing": [plain(one) for one in picture.bouncing],
     }
 
 
@@ -143,6 +148,10 @@ def in_words(picture: Picture, desk: Desk) -> str:
         _pool(picture, desk),
         f"{painted('jobs', BOLD)}     {_counts(picture)}",
         _lanes(picture, desk),
+        *(
+            f"{painted('mail', BOLD)}     {painted(came_back(one, picture.now), YELLOW)}"
+            for one in picture.bouncing
+        ),
     ]
     return "\n".join(parts)
 

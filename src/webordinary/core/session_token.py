@@ -25,7 +25,7 @@ _PURPOSE = b"webordinary session\x00"  # the same key may sign other things
 
 def session_token(session: SessionId, key: bytes) -> str:
     """Sign a conversation's name: `{session}.{signature}`; "" if it could not be part of an address."""
-    return f"{session}.{_signature(session, key)}" if _SESSION.fullmatch(session) else ""
+    return f"{session}.{signature(session, key, _PURPOSE)}" if _SESSION.fullmatch(session) else ""
 
 
 def session_address(session: SessionId, key: bytes, address: str) -> str:
@@ -41,10 +41,10 @@ def session_address(session: SessionId, key: bytes, address: str) -> str:
 def session_from_address(address: str, key: bytes) -> SessionId | None:
     """Read the conversation from a plus-address or from a bare token; None if we did not sign it."""
     local = address.strip().rpartition("@")[0] or address.strip()
-    session, _, signature = local.rpartition("+")[2].lower().rpartition(".")
-    if not _SESSION.fullmatch(session) or not signature.isascii():
+    session, _, signed = local.rpartition("+")[2].lower().rpartition(".")
+    if not _SESSION.fullmatch(session) or not signed.isascii():
         return None
-    genuine = hmac.compare_digest(signature, _signature(session, key))
+    genuine = hmac.compare_digest(signed, signature(session, key, _PURPOSE))
     return SessionId(session) if genuine else None
 
 
@@ -54,8 +54,9 @@ def session_from_addresses(recipients: Iterable[str], header: str, key: bytes) -
     return next((session for session in found if session), "")
 
 
-def _signature(session: str, key: bytes) -> str:
+def signature(name: str, key: bytes, purpose: bytes) -> str:
+    """Sign a name for one purpose; lower case, for a part of an address."""
     if len(key) < KEY_BYTES_MIN:
         raise BadInput(f"the key that signs addresses needs at least {KEY_BYTES_MIN} bytes")
-    digest = hmac.new(key, _PURPOSE + session.encode(), hashlib.sha256).digest()
+    digest = hmac.new(key, purpose + name.encode(), hashlib.sha256).digest()
     return base64.b32encode(digest).decode()[:SIGNATURE_CHARACTERS].lower()

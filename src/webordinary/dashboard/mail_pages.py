@@ -16,6 +16,7 @@ from webordinary.dashboard.asking import Asked, text_of
 from webordinary.dashboard.front import Front, as_file, as_picture, as_text, readable
 from webordinary.dashboard.reading import letters_page, mail_of, mails_page
 
+BOUNCING_SHOWN = 50
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
@@ -41,8 +42,15 @@ class MailPages:
         asked = Asked(request, "limit", "before", "state", "told")
         state, before = asked.choice("state", MailState), asked.text("before")
         page = await mails_page(self._parts, limit=asked.limit(), state=state, before=before)
+        known = await self._parts.backend.bounces.all(limit=BOUNCING_SHOWN)
         return await self._front.page(
-            request, "mails.html", mails=page, state=state, states=list(MailState), before=before
+            request,
+            "mails.html",
+            mails=page,
+            state=state,
+            states=list(MailState),
+            before=before,
+            bouncing=[one for one in known if one.marked],
         )
 
     async def outbox(self, request: Request) -> Response:

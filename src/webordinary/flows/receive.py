@@ -14,8 +14,6 @@ from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import (
     Authenticated,
-    Automatic,
-    Automation,
     Envelope,
     KeptFile,
     Letter,
@@ -35,12 +33,12 @@ from webordinary.core.site import Session
 from webordinary.core.text import storable
 from webordinary.dispatch.arrival_policy import arrival_of
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
+from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.history import History
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, is_reaction, read_arrival, read_wish, said, says_yes
 from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
-from webordinary.intake.auto_replies import envelope_automation
 from webordinary.intake.files import web_ready
 from webordinary.intake.signed_view import UNSETTLED, as_signed
 from webordinary.ports.admissions import Admission
@@ -64,7 +62,6 @@ KNOWN_LANES_SHOWN = 20
 CLAIMED_NAME_CHARACTERS = 100
 SEE_FILES, SEE_TEXT = "See the attached files.", "See the text that came with this."
 EXCERPT_CHARACTERS = 600
-DAY_SECONDS = 24 * 3600.0
 
 Mail = ParsedMail | UnreadableMail
 
@@ -92,9 +89,10 @@ class Reception:
         """
         mail = await self.reader.read(raw)
         draft = Admission(self._record(mail), raw)
-        automatic = mail.automatic or envelope_automation(envelope)
-        if automatic and not await self._may_be_a_member(automatic, draft.record):
-            return await self._set_aside(automatic, mail, draft, envelope)
+        looking = AutomaticMail(self.backend, self.checks, self.clock, self.trust, self.token_key)
+        aside = await looking.look_at(mail, draft.record, raw, envelope)
+        if aside is not None:
+            return await self._keep(draft, MailState.IGNORED, aside.reason, *aside.letters)
         if isinstance(mail, UnreadableMail):
             return await self._unreadable(mail, draft, envelope)
         session_id = session_from_addresses(envelope.recipients, mail.session_header, self.token_key)
@@ -103,6 +101,7 @@ class Reception:
         checks = await self.checks.check(raw, envelope, mail.from_address)
         match authenticate(mail, checks, self.trust):
             case Authenticated(address, _, signed):
+                await self.backend.bounces.forget(address)
                 if signed is not None:
                     return await self._from_signer(mail, draft, address, signed)
                 return await self._from_member(mail, draft, address, session_id)
@@ -142,30 +141,6 @@ class Reception:
         return replace(record, subject=mail.subject, references=mail.references, skipped=mail.skipped)
 
     # --- who may not, and who might -----------------------------------------------------------------
-
-    async def _may_be_a_member(self, automatic: Automatic, record: MailRecord) -> bool:
-        """A mail that only looks automatic is a person's, if its address is on file."""
-        is_suspect = automatic.kind is Automation.SUSPECT
-        return is_suspect and bool(await self.backend.directory.lanes_of(record.from_address))
-
-    async def _set_aside(
-        self, automatic: Automatic, mail: Mail, draft: Admission, envelope: Envelope
-    ) -> MailRecord:
-        """Keep automatic mail. A member who wrote through a list or in bulk is told, once a day.
-
-        A list takes away what shows who wrote a mail: that nothing speaks against it is enough here, for
-        the letter goes to the address on file.
-        """
-        letters = []
-        is_indirect = automatic.kind is Automation.INDIRECT
-        known = is_indirect and await self.backend.directory.lanes_of(draft.record.from_address)
-        if known and isinstance(mail, ParsedMail):
-            checks = await self.checks.check(draft.raw, envelope, mail.from_address)
-            verdict = authenticate(mail, checks, self.trust)
-            if isinstance(verdict, Authenticated) or verdict.weak:
-                about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
-                letters.append(Letter(about, LetterKind.SET_ASIDE, draft.record.id))
-        return await self._keep(draft, MailState.IGNORED, automatic.reason, *letters)
 
     async def _doubted(self, mail: ParsedMail, draft: Admission, doubt: NotAuthenticated) -> MailRecord:
         """Keep it for the operator. A member whose server proves little is asked at the address on file."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webordinary.ports.admissions import Admissions
 from webordinary.ports.blobs import Blobs
+from webordinary.ports.bounces import Bounces
 from webordinary.ports.broker import Broker, Gatekeeper
 from webordinary.ports.checkpoints import Checkpoints
 from webordinary.ports.control import Control
@@ -34,4 +35,5 @@ class Backend:
     admissions: Admissions
     journal: Journal
     checkpoints: Checkpoints
+    bounces: Bounces
     close: Callable[[], None]

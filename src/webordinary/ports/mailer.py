@@ -28,8 +28,13 @@ class Rejected:
 class Mailer(Protocol):
     """Hands one finished message over."""
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater | Rejected:
-        """Hand the message over. `key` is unique per letter: a second send with the same key is one mail."""
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater | Rejected:
+        """Hand the message over. `key` is unique per letter: a second send with the same key is one mail.
+
+        `return_path` is where a report goes if it can't be delivered; "": where the mailer says.
+        """
         ...
 
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
-from webordinary.core.mail import Letter, LetterKind, MailId
+from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
+from webordinary.core.return_path import SentLetter, return_path
 from webordinary.core.trouble import Troubles
 from webordinary.core.views import JobView
 from webordinary.ports.blobs import Blobs
+from webordinary.ports.bounces import Bounces
 from webordinary.ports.clock import Clock
 from webordinary.ports.ledger import Ledger
 from webordinary.ports.mailbox import Mailbox
@@ -45,6 +47,7 @@ class Office:
     mailbox: Mailbox
     ledger: Ledger
     quotas: Quotas
+    bounces: Bounces
     mailer: Mailer
     clock: Clock
     letterhead: Letterhead
@@ -176,6 +179,9 @@ class Sender:
         composed = compose(letter, case, office.letterhead, self._clock.now(), shown)
         if isinstance(composed, Unanswerable):
             return Abandoned(composed.reason)
+        bouncing = await office.bounces.of(case.mail.from_address)
+        if bouncing is not None and bouncing.marked and letter.kind not in FINAL_LETTERS:
+            return Abandoned(f"{len(bouncing.letters)} letters to this address came back: {bouncing.reason}")
         session = session_of(letter, case)
         caps = self._limits.caps(letter.kind, composed.recipient, session)
         empty = await office.quotas.spend(caps, f"letter {letter.key}")
@@ -185,13 +191,17 @@ class Sender:
             await office.mailbox.remember(session, composed.message_id)
         if self._clock.monotonic() + self._limits.send_seconds > held_until:
             return LeftAlone("it was held for too long")
-        return await self._hand_over(letter, composed)
+        return await self._hand_over(letter, case.mail, composed)
 
-    async def _hand_over(self, letter: Letter, composed: Composed) -> Fate:
+    async def _hand_over(self, letter: Letter, mail: MailRecord, composed: Composed) -> Fate:
+        named, head = SentLetter(mail.id, letter.kind), self._office.letterhead
         try:
             async with asyncio.timeout(self._limits.send_seconds):
                 answer = await self._office.mailer.send(
-                    composed.content, recipient=composed.recipient, key=letter.key
+                    composed.content,
+                    recipient=composed.recipient,
+                    key=letter.key,
+                    return_path=return_path(named, head.key, head.address),
                 )
         except TimeoutError:
             answer = TryLater(f"handing it over took more than {self._limits.send_seconds:g} s")
@@ -201,6 +211,8 @@ class Sender:
             case TryLater(reason):
                 return self._try_again(letter, reason)
             case Rejected(reason):
+                if mail.lane is not None:  # a member's
+                    await self._office.bounces.note(mail.from_address, str(named), reason)
                 return Abandoned(reason)
 
     def _try_again(self, letter: Letter, reason: str) -> Postponed | Abandoned:

@@ -83,6 +83,7 @@ def open_mail_room(
         mailbox=backend.mailbox,
         ledger=backend.ledger,
         quotas=backend.quotas,
+        bounces=backend.bounces,
         mailer=mailer,
         clock=clock,
         letterhead=Letterhead(mail.address, key),

@@ -16,9 +16,11 @@ class S3Letters:
         """Keep letters in this bucket, which is there already."""
         self._client, self._bucket = client, bucket
 
-    async def send(self, message: bytes, *, recipient: str, key: str) -> Sent | TryLater:
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater:
         """See `Mailer.send`. The letter of a key is the same each time, so it may be written again."""
-        del recipient  # the message says it
+        del recipient, return_path  # the message says it; a bucket returns nothing
         try:
             with translated(f"keeping a letter in {self._bucket}"):
                 await self._client.put_object(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webordinary.backends.admissions import StepwiseAdmissions
+from webordinary.backends.aws.bounces import AwsBounces
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changing import Lanes
 from webordinary.backends.aws.checkpoints import AwsCheckpoints
@@ -81,6 +82,7 @@ def open_aws(
         admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox, blobs),
         journal=AwsJournal(lanes, wakeups),
         checkpoints=AwsCheckpoints(dynamo, settings),
+        bounces=AwsBounces(dynamo, settings, clock),
         close=close,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webordinary.backends.admissions import StepwiseAdmissions
 from webordinary.backends.memory.blobs import MemoryBlobs
+from webordinary.backends.memory.bounces import MemoryBounces
 from webordinary.backends.memory.checkpoints import MemoryCheckpoints
 from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.directory import MemoryDirectory
@@ -39,5 +40,6 @@ def open_memory(clock: Clock, limits: Limits) -> Backend:
         admissions=StepwiseAdmissions(quotas, mailbox, broker, outbox, blobs),
         journal=MemoryJournal(store, wakeups, clock),
         checkpoints=MemoryCheckpoints(),
+        bounces=MemoryBounces(clock),
         close=lambda: None,
     )

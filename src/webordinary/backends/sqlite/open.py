@@ -6,6 +6,7 @@ from pathlib import Path
 
 from webordinary.backends.sqlite.admissions import SqliteAdmissions
 from webordinary.backends.sqlite.blobs import SqliteBlobs
+from webordinary.backends.sqlite.bounces import SqliteBounces
 from webordinary.backends.sqlite.checkpoints import SqliteCheckpoints
 from webordinary.backends.sqlite.control import SqliteControl
 from webordinary.backends.sqlite.directory import SqliteDirectory
@@ -63,5 +64,6 @@ def open_sqlite(
         admissions=SqliteAdmissions(engine, limits, blobs),
         journal=SqliteJournal(engine, wakeups, clock),
         checkpoints=SqliteCheckpoints(engine),
+        bounces=SqliteBounces(engine),
         close=close,
     )

@@ -194,6 +194,12 @@ MIGRATIONS: tuple[str, ...] = (
 
     -- By which moment a bucket's level was written: a clock that was set back changes no level.
     ALTER TABLE buckets ADD COLUMN at REAL NOT NULL DEFAULT 0;
+    CREATE TABLE bounces (
+        address TEXT PRIMARY KEY,
+        letters TEXT NOT NULL,                     -- JSON; those that came back, the latest last
+        since   REAL NOT NULL,
+        reason  TEXT NOT NULL
+    ) WITHOUT ROWID;
     DROP INDEX letters_sent;  -- letters of a conversation are counted in a bucket
     """,
 )

@@ -1,0 +1,96 @@
+"""Automatic mail that comes in: which is set aside, who is told so, and which letter of ours came back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webordinary.core.mail import (
+    Authenticated,
+    Automatic,
+    Automation,
+    Envelope,
+    Letter,
+    LetterKind,
+    MailRecord,
+    ParsedMail,
+    UnreadableMail,
+)
+from webordinary.core.return_path import SentLetter, letter_from_addresses
+from webordinary.intake.authenticate import Trust, authenticate
+from webordinary.intake.auto_replies import envelope_automation
+from webordinary.intake.delivery_report import why_undeliverable
+from webordinary.ports.backend import Backend
+from webordinary.ports.clock import Clock
+from webordinary.ports.mail_checks import MailChecks
+
+DAY_SECONDS = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A mail that is kept and becomes nothing; perhaps with a letter that says so."""
+
+    reason: str
+    letters: tuple[Letter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AutomaticMail:
+    """Tells automatic mail from people's."""
+
+    backend: Backend
+    checks: MailChecks
+    clock: Clock
+    trust: Trust
+    token_key: bytes
+
+    async def look_at(
+        self, mail: ParsedMail | UnreadableMail, record: MailRecord, raw: bytes, envelope: Envelope
+    ) -> SetAside | None:
+        """Say why a mail is set aside; None if it is a person's. A letter that came back is noted."""
+        automatic = mail.automatic or envelope_automation(envelope)
+        if automatic is None:
+            return None
+        match automatic.kind:
+            case Automation.MACHINE:
+                letter = letter_from_addresses(envelope.recipients, self.token_key)
+                return await self._came_back(letter, raw, automatic) if letter else SetAside(automatic.reason)
+            case Automation.INDIRECT:
+                return await self._told(mail, record, raw, envelope, automatic)
+            case Automation.SUSPECT:
+                known = await self.backend.directory.lanes_of(record.from_address)
+                return None if known else SetAside(automatic.reason)
+
+    async def _came_back(self, letter: SentLetter, raw: bytes, automatic: Automatic) -> SetAside:
+        """Note that a letter of ours came back for good, if that is what the report says."""
+        answered = await self.backend.mailbox.mail(letter.mail)
+        reason = why_undeliverable(raw)
+        if not reason or answered is None:
+            return SetAside(automatic.reason)
+        member = answered.from_address
+        if await self.backend.directory.lanes_of(member):
+            await self.backend.bounces.note(member, str(letter), reason)
+        return SetAside(f"the letter {letter} to {member} came back: {reason}")
+
+    async def _told(
+        self,
+        mail: ParsedMail | UnreadableMail,
+        record: MailRecord,
+        raw: bytes,
+        envelope: Envelope,
+        automatic: Automatic,
+    ) -> SetAside:
+        """Tell a member who wrote through a list or in bulk, once a day.
+
+        A list takes away what shows who wrote a mail: that nothing speaks against it is enough here, for
+        the letter goes to the address on file.
+        """
+        known = await self.backend.directory.lanes_of(record.from_address)
+        if not known or isinstance(mail, UnreadableMail):
+            return SetAside(automatic.reason)
+        checks = await self.checks.check(raw, envelope, mail.from_address)
+        verdict = authenticate(mail, checks, self.trust)
+        if not isinstance(verdict, Authenticated) and not verdict.weak:
+            return SetAside(automatic.reason)
+        about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
+        return SetAside(automatic.reason, (Letter(about, LetterKind.SET_ASIDE, record.id),))
