@@ -181,7 +181,7 @@ def _imap(mail: MailSettings, reception: Reception, clock: Clock) -> ImapPoller 
     account = imap_account(mail)
     if account is None:
         return None
-    checkpoints, pace = reception.backend.checkpoints, Pace(look=mail.imap_every_seconds)
+    checkpoints, pace = reception.backend.checkpoints, Pace(look=max(mail.imap_every_seconds, 1.0))
     return ImapPoller(account, reception.receive, mail.address, checkpoints, clock, pace)
 
 
