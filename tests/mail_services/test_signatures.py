@@ -160,7 +160,7 @@ async def test_of_two_mails_with_one_token_at_once_one_gets_in(room: Room) -> No
 @every_service
 async def test_a_mail_that_is_too_large_is_given_up_by_its_service(room: Room, name: str) -> None:
     posted = POST[name](Handed(written()))
-    large = posted.with_body(posted.body + b" " * (3 * MAIL_BYTES + MIB))
+    large = posted.with_body(posted.body + b" " * room.door._services[name].body_bytes_max)
     answer = await room.post(large)
     assert (answer.status_code, "MiB" in answer.text) == (TOO_LARGE[name], True)
     assert await room.mails() == []
@@ -174,7 +174,7 @@ async def test_a_body_of_no_declared_length_is_not_read_for_ever(room: Room, nam
     async def endless() -> AsyncIterator[bytes]:
         nonlocal sent
         yield posted.body
-        while sent < 4 * MAIL_BYTES:
+        while sent < room.door._services[name].body_bytes_max:
             sent += MIB
             yield b" " * MIB
 

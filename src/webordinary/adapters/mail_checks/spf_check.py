@@ -28,12 +28,23 @@ def check_spf(envelope: Envelope, resolver: Resolver) -> Spf:
     """Ask whether the peer may send mail from the MAIL FROM domain."""
     if not envelope.peer:
         return Spf(note="SPF was not asked: nobody knows which server handed the mail over")
+    if not _is_address(envelope.peer):
+        note = f"SPF was not asked: {envelope.peer} does not show which server handed the mail over"
+        return Spf("permerror", note=note)
     if not envelope.mail_from:
         return Spf(note="SPF says nothing: the mail has a null sender")
     sender = plain_address(envelope.mail_from)
     if sender is None:
         return Spf("permerror", note="SPF was not asked: the MAIL FROM address is not plainly one address")
     return _asked(envelope, sender, resolver)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _asked(envelope: Envelope, sender: Address, resolver: Resolver) -> Spf:

@@ -20,8 +20,10 @@ UNKNOWN_SENDER = "unknown"  # no null sender, which would mean a bounce; and no 
 
 _SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
 _RECEIVED = re.compile(
-    r"from .*[\[(](?:IPv6:)?([0-9a-fA-F:.]+)[\])]\)? by ([A-Za-z0-9.-]+)(?: .*)?", re.ASCII
+    r"from [^ ]+ (?:.* )?\((?:[^()]*[ \[])?(?:IPv6:)?([0-9a-f:.]+)\]?\) by ([a-z0-9.-]+)(?:[ ;].*)?",
+    re.ASCII | re.IGNORECASE,
 )
+_RECEIVED_CHARACTERS_MAX = 2000
 
 
 class Refused(Exception):
@@ -143,7 +145,7 @@ def read_trace(raw: bytes, domains: tuple[str, ...]) -> Trace:
     except Ambiguous:
         return Trace()
     above, received = _topmost_received(message)
-    found = _RECEIVED.fullmatch(received)
+    found = _RECEIVED.fullmatch(received) if len(received) <= _RECEIVED_CHARACTERS_MAX else None
     is_theirs = found is not None and any(f".{found[2].lower()}".endswith(f".{name}") for name in domains)
     if found is None or not is_theirs or received.count(" by ") != 1 or '"' in received:
         return Trace()

@@ -11,7 +11,9 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -34,7 +36,6 @@ from webordinary.adapters.mail_services.delivery import (
 )
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
 from webordinary.core.mail import Envelope, MailRecord
-from webordinary.core.own_address import is_ours
 from webordinary.ports.clock import Clock
 from webordinary.ports.quotas import HOUR_SECONDS, Bucket, Quotas
 
@@ -42,11 +43,12 @@ log = logging.getLogger("webordinary.gateway")
 
 RECIPIENTS_MAX = 20
 CONNECTIONS_MAX = 100
-RECEIVING_AT_ONCE = 4
+RECEIVING_AT_ONCE = 8
 BODY_SECONDS = 60.0  # to post a whole request
 CLOSING_SECONDS = 10
-HELD_BYTES_MAX = 256 * MIB  # by all requests together ...
-COPIES = 2  # ... each with its body and the mail taken out of it
+HELD_BYTES_MAX = 64 * MIB  # of bodies, by all requests together; one alone may have more
+LARGE_BYTES = 4 * MIB  # a larger one takes several times its size while it is read: one after another
+PASSED_BYTES_MAX = 256 * MIB  # of a refused request, to its end
 RETRY_SECONDS = 60  # what a service is told that minds it
 
 Receive = Callable[[bytes, Envelope], Awaitable[MailRecord]]
@@ -76,6 +78,8 @@ class InboundDoor:
         self._listening, self._receive, self._quotas, self._clock = listening, receive, quotas, clock
         self._services = {service.name: service for service in services}
         self._room = asyncio.Semaphore(RECEIVING_AT_ONCE)
+        self._large = asyncio.Semaphore(1)
+        self._threads = ThreadPoolExecutor(RECEIVING_AT_ONCE, thread_name_prefix="inbound")
         self._held_bytes = 0
         self._served: Served | None = None
 
@@ -93,6 +97,7 @@ class InboundDoor:
                 http=ImpatientProtocol,
                 limit_concurrency=CONNECTIONS_MAX,
                 timeout_graceful_shutdown=CLOSING_SECONDS,
+                headers=[("connection", "close")],  # one request each: nobody may keep one open
             )
         except BackendUnavailable as error:
             raise BadInput(f"{error}, for mail services. Choose another --inbound-port.") from error
@@ -103,6 +108,7 @@ class InboundDoor:
         """Take no further mail; what is being received is finished first."""
         if self._served is not None:
             await self._served.stop()
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _post(self, request: HttpRequest) -> Response:
         service = self._service(request)
@@ -138,8 +144,12 @@ class InboundDoor:
         service.check_head(request.headers, self._clock.now())
         with self._holding() as hold:
             posted = Request(request.headers, await _body(service, request, hold))
-            async with self._room:
-                delivery = await asyncio.to_thread(service.read, posted, self._clock.now())
+            async with (
+                self._room,
+                self._large if len(posted.body) > LARGE_BYTES else contextlib.nullcontext(),
+            ):
+                reading = partial(service.read, posted, self._clock.now())
+                delivery = await asyncio.get_running_loop().run_in_executor(self._threads, reading)
                 if delivery is None:
                     return None
                 delivery = self._for_us(delivery)
@@ -153,9 +163,9 @@ class InboundDoor:
 
         def hold(count: int) -> None:
             nonlocal held
-            held += count * COPIES
-            self._held_bytes += count * COPIES
-            if self._held_bytes > HELD_BYTES_MAX:
+            held += count
+            self._held_bytes += count
+            if self._held_bytes > max(HELD_BYTES_MAX, held):
                 raise NotNow("too much mail comes in at once")
 
         try:
@@ -170,7 +180,7 @@ class InboundDoor:
         if len(delivery.raw) > MAIL_BYTES:
             raise TooLarge(f"the mail has more than {MAIL_BYTES // MIB} MiB")
         named = (address.rpartition("<")[2].strip("> ") for address in delivery.envelope.recipients)
-        ours = tuple(dict.fromkeys(address for address in named if is_ours(address, self._listening.address)))
+        ours = tuple(dict.fromkeys(address for address in named if self._lives_here(address)))
         if not ours:
             raise Refused("there is no such mailbox here")
         return replace(delivery, envelope=replace(delivery.envelope, recipients=ours[:RECIPIENTS_MAX]))
@@ -188,6 +198,11 @@ class InboundDoor:
         bucket = Bucket(f"inbound {service.name} {token}", burst=1, per_hour=HOUR_SECONDS / remembered)
         if await self._quotas.spend([bucket], content.hexdigest()) is not None:
             raise Refused("its signature was used for another mail already")
+
+    def _lives_here(self, address: str) -> bool:
+        mine, _, my_domain = self._listening.address.lower().rpartition("@")
+        local, at, domain = address.lower().rpartition("@")
+        return bool(at) and local.partition("+")[0] == mine and domain == my_domain
 
 
 def _recognised(headers: Mapping[str, str]) -> str:
@@ -232,7 +247,7 @@ async def _hear_out(request: HttpRequest) -> None:
         async with asyncio.timeout(BODY_SECONDS):
             async for chunk in request.stream():
                 passed += len(chunk)
-                if passed > HELD_BYTES_MAX:
+                if passed > PASSED_BYTES_MAX:
                     return
 
 
@@ -258,5 +273,4 @@ def _later(text: str) -> Response:
 
 
 def _answer(status: int, **words: str) -> Response:
-    """One request a connection: nobody may keep one open."""
-    return JSONResponse(words, status, {"connection": "close", "cache-control": "no-store"})
+    return JSONResponse(words, status, {"cache-control": "no-store"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import unquote_to_bytes
 
@@ -11,8 +12,11 @@ from python_multipart.multipart import parse_options_header
 
 from webordinary.adapters.mail_services.delivery import Refused, Request
 
-FIELDS_MAX = 100
+FIELDS_MAX, NAME_BYTES_MAX = 100, 200
 _CHUNK_BYTES = 64 * 1024  # unquoting takes many times the memory of what it is given
+
+# What is wrong with a stranger's form is no news.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 class Form:
@@ -44,23 +48,28 @@ class Form:
 
 
 def _urlencoded(body: bytes, wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """Read the fields without cutting the body into pieces: one of them is a whole mail."""
     if body.count(b"&") >= FIELDS_MAX:
         raise Refused(f"the form has more than {FIELDS_MAX} fields")
-    for pair in body.split(b"&"):
-        quoted, _, value = pair.partition(b"=")
-        name = _unquoted(quoted).decode("utf-8", "replace")
-        if name in wanted:
-            yield name, _unquoted(value)
+    at = 0
+    while at < len(body):
+        end = body.find(b"&", at) % (len(body) + 1)  # -1, nothing more, is the end
+        equals = body.find(b"=", at, end)
+        if equals != -1:
+            name = _unquoted(body, at, min(equals, at + NAME_BYTES_MAX)).decode("utf-8", "replace")
+            if name in wanted:
+                yield name, _unquoted(body, equals + 1, end)
+        at = end + 1
 
 
-def _unquoted(quoted: bytes) -> bytes:
-    found, at = bytearray(), 0
-    while at < len(quoted):
-        end = at + _CHUNK_BYTES
-        cut = quoted.rfind(b"%", end - 2, end)  # never in the middle of an escape
-        end = cut if cut > at else end
-        found += unquote_to_bytes(quoted[at:end].replace(b"+", b" "))
-        at = end
+def _unquoted(body: bytes, at: int, end: int) -> bytes:
+    found = bytearray()
+    while at < end:
+        until = min(at + _CHUNK_BYTES, end)
+        escape = body.rfind(b"%", until - 2, until) if until < end else -1  # never cut one in two
+        until = escape if escape > at else until
+        found += unquote_to_bytes(body[at:until].replace(b"+", b" "))
+        at = until
     return bytes(found)
 
 

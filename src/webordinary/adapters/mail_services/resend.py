@@ -80,9 +80,10 @@ class Resend:
         if event.get("type") != RECEIVED:
             return None
         data = event.get("data")
-        if not isinstance(data, dict):
+        email_id = data.get("email_id") if isinstance(data, dict) else None
+        if not isinstance(data, dict) or not isinstance(email_id, str):
             raise Refused("it says that a mail came in, and not which")
-        raw = self.api.fetch(str(data.get("email_id")))
+        raw = self.api.fetch(email_id)
         trace = read_trace(raw, SERVERS)
         named = [address for key in ("received_for", "to", "cc", "bcc") for address in texts(data.get(key))]
         envelope = Envelope(
