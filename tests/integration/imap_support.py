@@ -7,6 +7,7 @@ import contextlib
 import imaplib
 import re
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -112,15 +113,21 @@ class Fault:
 
 @dataclass(slots=True)
 class Proxy:
-    """Between a client and the server. What it hides of the server's answers is as if it never was there."""
+    """Between a client and the server. It may rewrite what the server says."""
 
     target: int
     port: int = 0
     faults: list[Fault] = field(default_factory=list)
-    hidden: tuple[bytes, ...] = ()
+    rewritten: Callable[[bytes], bytes] = lambda chunk: chunk
     commands: list[str] = field(default_factory=list)
     connections: int = 0
+    tls: ssl.SSLContext | None = None  # for STARTTLS
     open: set[asyncio.StreamWriter] = field(default_factory=set)
+
+    def hide(self, *words: str) -> None:
+        """As if the server never said so."""
+        pattern = re.compile("|".join(words).encode())
+        self.rewritten = lambda chunk: pattern.sub(b"", chunk)
 
     def count(self, pattern: str) -> int:
         return sum(bool(re.search(pattern, command)) for command in self.commands)
@@ -141,7 +148,7 @@ class Proxy:
         self.connections += 1
         self.open.add(writer)
         server_reader, server_writer = await asyncio.open_connection("127.0.0.1", self.target)
-        line = _Line(writer, self.hidden)
+        line = _Line(writer, self.rewritten)
         answering = asyncio.create_task(line.pass_on(server_reader))
         try:
             if (fault := self._fault("greeting")) and not await self._suffer(fault, line, b"*"):
@@ -150,6 +157,10 @@ class Proxy:
             while command := await reader.readline():
                 tag, _, text = command.strip().partition(b" ")
                 self.commands.append(text.decode())
+                if self.tls is not None and text == b"STARTTLS":
+                    await line.say(tag + b" OK begin\r\n")
+                    await writer.start_tls(self.tls)
+                    continue
                 fault = self._fault(text.decode())
                 if fault and fault.how in (How.CUT_AFTER, How.CUT_INSIDE):
                     line.watch(tag, all_but=fault.how is How.CUT_AFTER)
@@ -159,7 +170,7 @@ class Proxy:
                     continue
                 server_writer.write(command)
                 await server_writer.drain()
-        except (ConnectionError, asyncio.CancelledError):
+        except (OSError, asyncio.CancelledError):
             pass
         finally:
             answering.cancel()
@@ -187,8 +198,8 @@ class Proxy:
 class _Line:
     """What the server says on its way to the client."""
 
-    def __init__(self, writer: asyncio.StreamWriter, hidden: tuple[bytes, ...]) -> None:
-        self._writer, self._hidden = writer, hidden
+    def __init__(self, writer: asyncio.StreamWriter, rewritten: Callable[[bytes], bytes]) -> None:
+        self._writer, self._rewritten = writer, rewritten
         self.is_open = asyncio.Event()
         self._tag, self._all_but = b"", False
 
@@ -203,8 +214,7 @@ class _Line:
         await self.is_open.wait()
         held = b""
         while chunk := await reader.read(65536):
-            for word in self._hidden:
-                chunk = chunk.replace(word, b"")
+            chunk = self._rewritten(chunk)
             if self._tag:
                 held += chunk
                 if b"\n" + self._tag not in b"\n" + held:
@@ -218,9 +228,12 @@ class _Line:
 
 
 @contextlib.asynccontextmanager
-async def proxy_to(port: int) -> AsyncIterator[Proxy]:
-    proxy = Proxy(port)
-    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+async def proxy_to(
+    port: int, tls: ssl.SSLContext | None = None, *, starttls: bool = False
+) -> AsyncIterator[Proxy]:
+    """With a certificate it speaks TLS, from the start or when asked to."""
+    proxy = Proxy(port, tls=tls if starttls else None)
+    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, ssl=None if starttls else tls)
     proxy.port = int(server.sockets[0].getsockname()[1])
     try:
         yield proxy

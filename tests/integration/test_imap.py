@@ -6,25 +6,29 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import re
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import trustme
 
 from tests.conformance.world import LIMITS, ManualClock
 from tests.flows.door import ADDRESS, KEY, SCOTT, Door
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, Proxy, imap_server, proxy_to
 from webordinary.adapters import imap_client, imap_mailbox
-from webordinary.adapters.imap_connection import ImapAccount
+from webordinary.adapters.imap_connection import ImapAccount, probe
 from webordinary.adapters.imap_mailbox import ImapPoller, Pace
 from webordinary.adapters.smtp_relay import Encryption
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.memory.open import open_memory
-from webordinary.core.errors import BackendUnavailable, CannotTellNow, LoginRefused
+from webordinary.core.errors import BackendUnavailable, CannotTellNow, LoginRefused, MailboxUnavailable
 from webordinary.core.mail import Envelope, LetterKind, MailRecord
 from webordinary.core.session_token import session_address
 
-QUICK = Pace(0.05, 0.3, 0.01, 0.03, 0.02, 0.05, 0.05, 0.2)
+QUICK = Pace(0.05, 0.3, 0.01, 0.01, 0.03, 0.02, 0.05, 0.05, 0.2)
 PATIENCE_SECONDS = 30.0
 MAIL_SIZES, MAIL_BODY = r"UID FETCH .*SIZE", r"UID FETCH .*BODY"
 
@@ -141,7 +145,7 @@ async def test_a_server_that_dies_in_any_phase_costs_no_mail_and_doubles_none(
 
 async def test_without_move_a_server_that_dies_costs_no_mail_either(desk: Desk) -> None:
     """Then a mail is copied and marked as deleted, and the line may break between any two of these."""
-    desk.proxy.hidden = (b" MOVE", b" IDLE")
+    desk.proxy.hide(" MOVE", " IDLE")
     for number in "1234":
         desk.mailbox.add(mail(f"Change {number}", number))
     for command in ("UID COPY", "UID STORE", "UID EXPUNGE"):
@@ -157,7 +161,7 @@ async def test_without_move_a_server_that_dies_costs_no_mail_either(desk: Desk) 
 
 async def test_mail_that_others_marked_as_deleted_is_not_expunged(desk: Desk) -> None:
     """A plain EXPUNGE takes along what somebody marked and may want back."""
-    desk.proxy.hidden = (b" MOVE",)
+    desk.proxy.hide(" MOVE")
     desk.mailbox.add(mail("Somebody else's", "9"), flags=r"\Deleted")
     desk.mailbox.add(mail("Change the title"))
     assert await desk.poller().look() == 1
@@ -167,7 +171,7 @@ async def test_mail_that_others_marked_as_deleted_is_not_expunged(desk: Desk) ->
 
 async def test_a_server_without_uidplus_leaves_the_mail_marked_as_deleted(desk: Desk) -> None:
     """Nothing is expunged there at all; and a marked mail is not received again."""
-    desk.proxy.hidden = (b" MOVE", b" UIDPLUS")
+    desk.proxy.hide(" MOVE", " UIDPLUS")
     desk.mailbox.add(mail("Change the title"))
     assert await desk.poller().look() == 1
     assert await desk.poller().look() == 0
@@ -178,17 +182,17 @@ async def test_a_server_without_uidplus_leaves_the_mail_marked_as_deleted(desk: 
 # --- one connection -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hidden", [(), (b" IDLE",)])
-async def test_one_connection_is_kept_and_new_mail_is_seen(desk: Desk, hidden: tuple[bytes, ...]) -> None:
+@pytest.mark.parametrize("has_idle", [True, False])
+async def test_one_connection_is_kept_and_new_mail_is_seen(desk: Desk, *, has_idle: bool) -> None:
     """By IDLE, or by looking again where the server has none."""
-    desk.proxy.hidden = hidden
+    desk.proxy.hide("nothing" if has_idle else " IDLE")
     before = desk.proxy.connections
     async with desk.reading():
         for number in "123":
             await asyncio.to_thread(desk.mailbox.add, mail(f"Change {number}", number))
             await desk.eventually(*(f"Change {earlier}" for earlier in range(1, int(number) + 1)))
     assert desk.proxy.connections == before + 1
-    assert desk.proxy.count("^IDLE") == 0 if hidden else desk.proxy.count("^IDLE") > 0
+    assert (desk.proxy.count("^IDLE") > 0) is has_idle
 
 
 async def test_new_mail_ends_the_wait_at_once(desk: Desk) -> None:
@@ -432,6 +436,122 @@ async def test_ten_thousand_old_mails_are_neither_fetched_nor_listed(proxy: Prox
     await desk.poller().look()
     assert desk.proxy.count("UID FETCH") == 0
     assert desk.proxy.count(r"UID SEARCH UID 131:\*") == 1
+
+
+# --- servers of all kinds --------------------------------------------------------------------------
+
+
+def chatty(chunk: bytes) -> bytes:
+    """News of other mails before every answer."""
+    news = rb"* 1 FETCH (FLAGS (\Seen \Recent))" + b"\r\n* 7 EXISTS\r\n* OK [ALERT] disk\r\n* FLAGS ()\r\n"
+    return re.sub(rb"(?m)^(?=\* (?:SEARCH|\d+ FETCH))", lambda _: news, chunk)
+
+
+def split_search(chunk: bytes) -> bytes:
+    """A result in two lines, the later mail first."""
+    return re.sub(
+        rb"\* SEARCH (\d+) (\d+)", lambda found: b"* SEARCH %b\r\n* SEARCH %b" % (found[2], found[1]), chunk
+    )
+
+
+def uid_behind(chunk: bytes) -> bytes:
+    """The UID of a mail behind its content."""
+    pattern = rb"\(UID (\d+) (BODY\[\] \{\d+\}\r\n.*\r\n)\)\r\n"
+    return re.sub(pattern, rb"(\2 UID \1)\r\n", chunk, flags=re.DOTALL)
+
+
+def without_uid_state(chunk: bytes) -> bytes:
+    return re.sub(rb"\* OK \[UID(?:NEXT|VALIDITY) \d+\][^\r]*\r\n", b"", chunk)
+
+
+def quick_to_tell(chunk: bytes) -> bytes:
+    """New mail in the same packet as the word that it idles, after a word that it is still there."""
+    return re.sub(rb"(?m)^\+ [^\r]*\r\n", b"+ idling\r\n* OK Still here\r\n* 3 EXISTS\r\n", chunk)
+
+
+@pytest.mark.parametrize("rewritten", [chatty, split_search, uid_behind, without_uid_state, quick_to_tell])
+async def test_servers_of_all_kinds_are_read(desk: Desk, rewritten: Callable[[bytes], bytes]) -> None:
+    """What the standard leaves open, somebody's server does."""
+    desk.proxy.rewritten = rewritten
+    for number in "12":
+        desk.mailbox.add(mail(f"Change {number}", number))
+    async with desk.reading():
+        await desk.eventually("Change 1", "Change 2")
+        await asyncio.to_thread(desk.mailbox.add, mail("Change 3", "3"))
+        await desk.eventually("Change 1", "Change 2", "Change 3")
+        await desk.empty()
+    assert desk.proxy.count(MAIL_BODY) == 3
+    assert len(desk.mailbox.mails(desk.mailbox.done)) == 3
+
+
+async def test_a_server_that_counts_from_one_again_is_believed(desk: Desk) -> None:
+    """Some start over with the same UIDVALIDITY when the last mail is gone; new mail must not look old."""
+    desk.mailbox.add(mail("Change 1", "1"))
+    await desk.poller(done_folder="").look()
+    checkpoint = await desk.door.backend.checkpoints.load(desk.account.name)
+    assert checkpoint is not None
+    far = replace(checkpoint, first_uid=5000)
+    await desk.door.backend.checkpoints.save(desk.account.name, far)
+    desk.mailbox.add(mail("Change 2", "2"))
+    await desk.poller(done_folder="").look()
+    assert await desk.asked_for() == ["Change 1", "Change 2"]
+
+
+async def test_a_folder_that_may_only_be_read_is_read(desk: Desk) -> None:
+    """A shared folder of others: nothing is moved, and nothing is received twice."""
+    desk.proxy.rewritten = lambda chunk: chunk.replace(b"[READ-WRITE]", b"[READ-ONLY]")
+    desk.proxy.faults.append(Fault("UID MOVE|CREATE|UID COPY", How.NO, 1000, "NO it is read-only"))
+    desk.mailbox.add(mail("Change the title"))
+    await desk.poller().look()
+    assert await desk.asked_for() == ["Change the title"]
+    assert await desk.poller().look() == 0
+    assert desk.proxy.count("^EXAMINE") > 0
+
+
+async def test_folders_below_the_inbox_are_found(desk: Desk) -> None:
+    """Many servers keep all folders there, and refuse to make one beside it."""
+    desk.proxy.faults.append(
+        Fault('(MOVE \\d+|CREATE) "Done', How.NO, 1000, "NO [CANNOT] Invalid mailbox name")
+    )
+    desk.mailbox.add(mail("Change 1", "1"))
+    desk.mailbox.add(mail("Change 2", "2"))
+    assert await desk.poller().look() == 2
+    assert len(desk.mailbox.mails(f"INBOX/{desk.mailbox.done}")) == 2
+
+
+@pytest.mark.parametrize("encryption", [Encryption.TLS, Encryption.STARTTLS])
+async def test_a_connection_is_encrypted_and_its_certificate_is_checked(
+    server: int, encryption: Encryption, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The password of a mailbox goes to nobody else."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("localhost").configure_cert(tls)
+    async with proxy_to(server, tls, starttls=encryption is Encryption.STARTTLS) as proxy:
+        account = ImapAccount("localhost", USER, PASSWORD, proxy.port, encryption=encryption)
+        with pytest.raises(MailboxUnavailable, match=r"(?i)certificate"):
+            await asyncio.to_thread(probe, account)
+        assert proxy.count("LOGIN") == 0
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        assert "is let in" in await asyncio.to_thread(probe, account)
+        with pytest.raises(MailboxUnavailable, match=r"(?i)certificate|hostname|mismatch"):
+            await asyncio.to_thread(probe, replace(account, host="127.0.0.1"))
+
+
+async def test_what_is_sent_in_the_clear_behind_starttls_is_not_read(proxy: Proxy) -> None:
+    """Somebody on the way could answer for the server before the line is encrypted."""
+    proxy.faults.append(Fault("STARTTLS", How.NO, said="OK begin\r\n* CAPABILITY IMAP4rev1 X-EVIL"))
+    account = ImapAccount("127.0.0.1", USER, PASSWORD, proxy.port, encryption=Encryption.STARTTLS)
+    with pytest.raises(MailboxUnavailable, match="in the clear"):
+        await asyncio.to_thread(probe, account)
+
+
+async def test_a_server_without_starttls_gets_no_password(proxy: Proxy) -> None:
+    account = ImapAccount("127.0.0.1", USER, PASSWORD, proxy.port, encryption=Encryption.STARTTLS)
+    with pytest.raises(MailboxUnavailable):
+        await asyncio.to_thread(probe, account)
+    assert proxy.count("LOGIN") == 0
 
 
 # --- whom it is for -----------------------------------------------------------------------------------

@@ -25,7 +25,9 @@ UIDS_AT_ONCE = 100  # in one command; servers need not read lines of more than 8
 SAID_CHARACTERS = 200
 DAY_SECONDS = 24 * 3600.0
 
-_TRY_LATER = re.compile(r"\[(?:UNAVAILABLE|INUSE|LIMIT|SERVERBUG|CONTACTADMIN)", re.IGNORECASE)
+_TRY_LATER = re.compile(
+    r"\[(?:UNAVAILABLE|INUSE|LIMIT|SERVERBUG)|temporar|try again|too many|bandwidth limits", re.IGNORECASE
+)
 _UID = re.compile(rb"\bUID (\d+)")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d+)")
 _BODY = re.compile(rb"\bBODY\[(?:HEADER)?\]", re.IGNORECASE)
@@ -284,6 +286,25 @@ class ImapConnection:
         if status != "OK":
             raise MailboxRefused(told(answer[-1]))
         return [item for item in answer if item is not None]
+
+
+def probe(account: ImapAccount) -> str:
+    """Log in and open the folder, and say what was found; `MailboxUnavailable` if that can't be done."""
+    connection = ImapConnection(account)
+    try:
+        folder = connection.open()
+    except MailboxUnavailable:
+        raise
+    except Exception as error:
+        raise MailboxUnavailable(f"{account.host}:{account.port} can't be used: {told(error)}") from error
+    finally:
+        connection.hang_up()
+    told_at_once = (
+        "tells of new mail at once" if connection.can_idle else "is asked for new mail now and then"
+    )
+    return (
+        f"{account.user} is let in, {account.folder} has {folder.mails} mails; {account.host} {told_at_once}"
+    )
 
 
 def told(error: object) -> str:

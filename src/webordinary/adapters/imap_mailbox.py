@@ -52,7 +52,8 @@ class Pace:
 
     look: float = 30.0  # between two looks, where the server does not tell of new mail
     idle: float = 300.0  # and where it does: lines die silently, and some servers forget to tell
-    reconnect: float = 1.0
+    news: float = 1.0  # at least, between two looks at a server that tells all the time
+    reconnect: float = 0.25
     reconnect_most: float = 300.0
     login: float = 60.0  # after a refused one: servers lock users out who try too often
     login_most: float = 900.0
@@ -71,6 +72,7 @@ class _Trials:
     """What was tried with a mail in vain."""
 
     times: int = 0
+    put_off: int = 0
     due: float = 0.0  # not before that
 
 
@@ -98,6 +100,7 @@ class ImapPoller:
         self._unmoved: dict[int, float] = {}  # of those that were settled: when to try again
         self._trials: dict[int, _Trials] = {}
         self._idle_deaths = 0
+        self._has_received = False  # any mail, over this connection
 
     # --- the loop -----------------------------------------------------------------------------------------
 
@@ -105,7 +108,7 @@ class ImapPoller:
         """Read until cancelled."""
         failures = 0
         while True:
-            began = self._clock.monotonic()
+            began, self._has_received = self._clock.monotonic(), False
             try:
                 await self._stay_connected()
             except WebordinaryError as error:
@@ -114,8 +117,8 @@ class ImapPoller:
             except Exception as error:
                 trouble = error
                 log.exception("%s: reading it failed by a mistake of ours", self._about)
-            steady = self._clock.monotonic() - began > STEADY_SECONDS
-            failures = 1 if steady else failures + 1
+            was_good = self._has_received or self._clock.monotonic() - began > STEADY_SECONDS
+            failures = 1 if was_good else failures + 1
             await self._clock.sleep(self._pause(trouble, failures))
 
     def _pause(self, trouble: Exception, failures: int) -> float:
@@ -165,8 +168,8 @@ class ImapPoller:
             self._idle_deaths = self._idle_deaths + 1 if quick else 0
             raise
         self._idle_deaths = 0
-        if came and self._clock.monotonic() - now < pace.reconnect:
-            await self._clock.sleep(pace.reconnect)  # a server that tells all the time
+        if came and self._clock.monotonic() - now < pace.news:
+            await self._clock.sleep(pace.news)
 
     # --- where to begin -----------------------------------------------------------------------------------
 
@@ -300,6 +303,8 @@ class ImapPoller:
         record = await self._receive(raw, envelope, may_come_again=times < UNSURE_TIMES_MAX)
         log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
         self._received.add(uid)
+        self._trials.pop(uid, None)
+        self._has_received = True
         return True
 
     async def _put_aside(self, connection: ImapConnection, uid: int) -> None:
@@ -339,9 +344,10 @@ class ImapPoller:
     def _postpone(self, uid: int, error: Exception) -> None:
         """Go on without this mail, and come back to it later and later."""
         trials, pace = self._trials[uid], self._pace
-        seconds = self._slower(pace.retry, 2 * trials.times - 1, pace.retry_most)
+        trials.put_off += 1
+        seconds = self._slower(pace.retry, 2 * trials.put_off - 1, pace.retry_most)
         trials.due = self._clock.monotonic() + seconds
-        tell = log.warning if trials.times <= 2 else log.debug  # noqa: PLR2004 - the first time, or the first by the same mail
+        tell = log.warning if trials.put_off == 1 else log.debug
         tell("%s: it is tried again later: %s", self._mail(uid), told(error))
 
     def _mail(self, uid: int) -> str:

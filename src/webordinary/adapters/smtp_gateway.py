@@ -8,24 +8,34 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from pathlib import Path
 
 from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Session
 from aiosmtpd.smtp import Envelope as SmtpEnvelope
 
+from webordinary.adapters.smtp_conversation import Conversation, LmtpConversation
+from webordinary.adapters.smtp_spool import NO_ROOM, ReadingRoom, Spool, SpoolRoom
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
-from webordinary.core.mail import Envelope, MailRecord
+from webordinary.core.mail import POSTMASTER, Envelope, MailRecord
 
 log = logging.getLogger("webordinary.gateway")
 
 MAIL_BYTES = 25 * 1024 * 1024
+SMALL_MAIL_BYTES = 1024 * 1024  # a larger one is read from the disk beside the loop
 RECIPIENTS_MAX = 20
 CONNECTIONS_MAX = 200
-RECEIVING_AT_ONCE = 16
 COMMAND_SECONDS = 300.0
 CLOSING_SECONDS = 10.0
+IPV6_PREFIX = 64  # what one subscriber has
 
 Receive = Callable[[bytes, Envelope], Awaitable[MailRecord]]
+
+
+def is_this_machine(peer: str) -> bool:
+    """Say whether a connection comes from this machine."""
+    return _address(peer).is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +44,13 @@ class Listening:
 
     host: str = "127.0.0.1"
     port: int = 2525
-    hostname: str = "localhost"
+    hostname: str = "localhost"  # what we call ourselves
     address: str = "edit@localhost"  # the one mailbox; its plus-addresses are ours too
     tls: ssl.SSLContext | None = None
     lmtp: bool = False
+    connections_per_address: int = 20
+    is_known: Callable[[str], bool] = is_this_machine  # peers that speak for many: no limit for each
+    spool_folder: Path | None = None  # None: where this machine has temporary files
 
 
 class SmtpGateway:
@@ -46,19 +59,21 @@ class SmtpGateway:
     def __init__(self, listening: Listening, receive: Receive) -> None:
         """Listen once `start` is called."""
         self._listening, self._receive = listening, receive
-        self._room = asyncio.Semaphore(RECEIVING_AT_ONCE)
-        self._local, _, self._domain = listening.address.rpartition("@")
+        self._local, _, self._domain = listening.address.lower().rpartition("@")
         self._server: asyncio.Server | None = None
-        self._open: set[SMTP] = set()
+        self._open: set[Conversation] = set()
         self._in_hand = 0
         self._nothing_in_hand = asyncio.Event()
         self._nothing_in_hand.set()
+        self.spool_room, self.reading_room = SpoolRoom(listening.spool_folder), ReadingRoom()
 
     async def start(self) -> int:
         """Listen; say at which port."""
         where = self._listening
         loop = asyncio.get_running_loop()
         try:
+            if where.spool_folder is not None:
+                where.spool_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._server = await loop.create_server(self._conversation, where.host, where.port)
         except OSError as error:
             raise BadInput(
@@ -78,30 +93,78 @@ class SmtpGateway:
             if conversation.transport is not None:
                 conversation.transport.close()
 
+    # --- connections ----------------------------------------------------------------------------------
+
     def _conversation(self) -> SMTP:
         where = self._listening
-        kind = _Lmtp if where.lmtp else _Smtp
+        kind = LmtpConversation if where.lmtp else Conversation
         conversation = kind(
             self,
             data_size_limit=MAIL_BYTES,
             enable_SMTPUTF8=True,
             hostname=where.hostname,
-            ident="Webordinary",
+            ident=f"{'LMTP' if where.lmtp else 'ESMTP'} Webordinary",
             tls_context=where.tls,
             timeout=COMMAND_SECONDS,
             loop=asyncio.get_running_loop(),
         )
-        conversation.follow(self._open)
+        conversation.of(self)
         return conversation
+
+    def opened(self, conversation: Conversation) -> str:
+        """Take a new conversation up, or say why not."""
+        who = self._who(conversation.peer)
+        its_own = sum(self._who(other.peer) == who for other in self._open) if who else 0
+        if its_own >= self._listening.connections_per_address:
+            return "421 4.7.0 Too many connections from your address, close some or try again later"
+        if len(self._open) >= CONNECTIONS_MAX and not self._dropped_an_idle_one():
+            return "421 4.3.2 Too busy now, try again later"
+        self._open.add(conversation)
+        return ""
+
+    def closed(self, conversation: Conversation) -> None:
+        """Forget a conversation."""
+        self._open.discard(conversation)
+
+    def _dropped_an_idle_one(self) -> bool:
+        """Make room for a newcomer: whoever has kept others waiting for longest gives way."""
+        idlest = max(self._open, key=Conversation.overdue_seconds)
+        if idlest.overdue_seconds() < 0:
+            return False
+        self._open.discard(idlest)
+        idlest.drop("421 4.4.2 You took long and others are waiting, try again later")
+        return True
+
+    def _who(self, peer: str) -> str:
+        """Who is counted; "" is nobody in particular."""
+        return "" if self._listening.is_known(peer) else subscriber(peer)
+
+    def spool(self, peer: str) -> Spool:
+        """Give room to a mail that comes in now."""
+        return Spool(self.spool_room, self._who(peer), MAIL_BYTES)
 
     # --- what aiosmtpd asks ---------------------------------------------------------------------------
 
-    async def handle_MAIL(  # noqa: N802 - named by aiosmtpd
-        self, _server: SMTP, _session: Session, envelope: SmtpEnvelope, address: str, options: list[str]
+    async def handle_EHLO(  # noqa: N802 - named by aiosmtpd
+        self, _server: SMTP, session: Session, _envelope: SmtpEnvelope, hostname: str, offers: list[str]
+    ) -> list[str]:
+        """Offer what there is: commands may come in one go, and nobody can log in."""
+        session.host_name = hostname
+        offered = [offer for offer in offers if not offer.startswith("250-AUTH")]
+        return [offered[0], "250-PIPELINING", *offered[1:]]
+
+    async def handle_MAIL(  # noqa: N802
+        self,
+        server: Conversation,
+        _session: Session,
+        envelope: SmtpEnvelope,
+        address: str,
+        options: list[str],
     ) -> str:
-        """Accept a sender, unless there is no room for more."""
-        if len(self._open) > CONNECTIONS_MAX:
-            return "421 4.3.2 Too busy now, try again later"
+        """Accept a sender, unless there is no room for what it wants to send."""
+        sizes = (option.removeprefix("SIZE=") for option in options if option.startswith("SIZE="))
+        if not self.spool_room.has(self._who(server.peer), int(next(sizes, "0"))):
+            return NO_ROOM
         envelope.mail_from = address
         envelope.mail_options.extend(options)
         return "250 2.1.0 OK"
@@ -118,19 +181,23 @@ class SmtpGateway:
         envelope.rcpt_options.extend(options)
         return "250 2.1.5 OK"
 
-    async def handle_DATA(self, _server: SMTP, session: Session, envelope: SmtpEnvelope) -> str:  # noqa: N802
+    async def handle_DATA(  # noqa: N802
+        self, server: Conversation, session: Session, envelope: SmtpEnvelope, spool: Spool
+    ) -> str:
         """Receive the mail. 4xx only where another try can help."""
         came = Envelope(
-            peer=str(session.peer[0]) if session.peer else "",
+            peer=server.peer,
             helo=session.host_name or "",
-            mail_from=envelope.mail_from or "",
+            mail_from=(envelope.mail_from or "").removeprefix("<>"),
             recipients=tuple(envelope.rcpt_tos),
         )
         self._in_hand += 1
         self._nothing_in_hand.clear()
         try:
-            async with self._room:
-                record = await self._receive(bytes(envelope.original_content or b""), came)
+            async with self.reading_room.entered(spool.size):
+                is_small = spool.size <= SMALL_MAIL_BYTES
+                raw = spool.read() if is_small else await asyncio.to_thread(spool.read)
+                record = await self._receive(raw, came)
         except CannotTellNow as error:
             log.warning("a mail was turned away for now: %s", error)
             return "451 4.7.0 Your sender address can't be looked up now, try again later"
@@ -148,34 +215,25 @@ class SmtpGateway:
         return f"250 2.0.0 Kept as {record.id}"
 
     def _lives_here(self, address: str) -> bool:
-        local, at, domain = address.rpartition("@")
-        mailbox = local.partition("+")[0]
-        return bool(at) and mailbox.lower() == self._local.lower() and domain.lower() == self._domain.lower()
+        """The one mailbox and its plus-addresses; and whoever answers for this server (RFC 5321, 4.5.1)."""
+        local, at, domain = address.lower().rpartition("@")
+        if not at:
+            return domain == POSTMASTER
+        return domain == self._domain and (local == POSTMASTER or local.partition("+")[0] == self._local)
 
 
-class _Followed(SMTP):
-    """A conversation that is known to the gateway while it is open."""
-
-    _known: set[SMTP] | None = None
-
-    def follow(self, known: set[SMTP]) -> None:
-        """Be known here from connection to end."""
-        self._known = known
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self._known is not None:
-            self._known.add(self)
-        super().connection_made(transport)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if self._known is not None:
-            self._known.discard(self)
-        super().connection_lost(error)
+def subscriber(peer: str) -> str:
+    """Name who has an address: one of IPv6 is one of very many of the same subscriber."""
+    address = _address(peer)
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, IPV6_PREFIX), strict=False))
+    return str(address)
 
 
-class _Smtp(_Followed):
-    """SMTP."""
-
-
-class _Lmtp(_Followed, LMTP):
-    """LMTP, for a mail server on the same machine."""
+def _address(peer: str) -> IPv4Address | IPv6Address:
+    """Read an address; one that is none is nobody's in particular."""
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return ip_address(0)
+    return getattr(address, "ipv4_mapped", None) or address

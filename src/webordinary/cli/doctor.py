@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
     findings += _extras(EXTRAS | AWS_EXTRA if settings and settings.in_cloud else EXTRAS)
     if settings is not None:
         findings += [check(settings) for check in (_home, _agent, _sandbox, _pictures, _mail_in, _mail_out)]
+        findings += _mailbox(settings)
         findings += _cloud(settings) if settings.in_cloud else [_store(settings), *_ports(settings)]
     if args.json:
         print_json(findings)
@@ -185,6 +186,22 @@ def _doors(mail: MailSettings) -> str:
         open_mail_services(mail)
         doors.append(f"{', '.join(names)} at http://{mail.inbound_host}:{mail.inbound_port}/inbound")
     return "; ".join(doors)
+
+
+def _mailbox(settings: Settings) -> list[Finding]:
+    """Whether the mailbox lets us in."""
+    if not settings.mail.imap:
+        return []
+
+    def tried() -> str:
+        from webordinary.adapters.imap_connection import probe
+        from webordinary.wiring.mail import imap_account
+
+        account = imap_account(settings.mail)
+        assert account is not None
+        return probe(account)
+
+    return [_tried("mailbox", tried)]
 
 
 def _mail_out(settings: Settings) -> Finding:

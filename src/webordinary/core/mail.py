@@ -13,6 +13,7 @@ from webordinary.core.text import storable
 
 MailId = NewType("MailId", str)  # made by us from Message-ID or content; safe as a key and as a file name
 SessionId = NewType("SessionId", str)
+POSTMASTER = "postmaster"  # whoever answers for a mail server; every server has this mailbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,12 @@ class Envelope:
     helo: str = ""
     mail_from: str = ""  # "" is the null sender of bounces
     recipients: tuple[str, ...] = ()
+
+    @property
+    def is_for_postmaster(self) -> bool:
+        """Whether it is meant for the operator and for nobody else."""
+        mailboxes = {recipient.partition("@")[0].lower() for recipient in self.recipients}
+        return mailboxes == {POSTMASTER}
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,8 @@ class Reception:
         """
         mail = await self.reader.read(raw)
         draft = Admission(self._record(mail), raw)
+        if envelope.is_for_postmaster:
+            return await self._keep(draft, MailState.QUARANTINED, "it is for the postmaster")
         looking = AutomaticMail(self.backend, self.checks, self.clock, self.trust, self.token_key)
         aside = await looking.look_at(mail, draft.record, raw, envelope)
         if aside is not None:

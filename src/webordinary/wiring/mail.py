@@ -17,7 +17,7 @@ from webordinary.adapters.keeping_mailer import KeepingMailer
 from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OriginChecks
 from webordinary.adapters.mail_checks.live_resolver import LiveResolver
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.smtp_gateway import Listening
+from webordinary.adapters.smtp_gateway import Listening, is_this_machine
 from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.errors import BadInput
@@ -103,7 +103,7 @@ def open_mail_room(
         await bounded.close()
 
     return MailRoom(
-        listening=_listening(mail),
+        listening=_listening(mail, trust, settings.home),
         reception=reception,
         sender=Sender(office, f"gateway {clock.unique()[-6:]}"),
         replies_to=replies_to,
@@ -112,7 +112,7 @@ def open_mail_room(
     )
 
 
-def _listening(mail: MailSettings) -> Listening:
+def _listening(mail: MailSettings, trust: Trust, home: Path) -> Listening:
     tls = None
     if mail.tls_certificate:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -120,8 +120,17 @@ def _listening(mail: MailSettings) -> Listening:
             tls.load_cert_chain(mail.tls_certificate, mail.tls_key)
         except OSError as error:
             raise BadInput(f"the certificate {mail.tls_certificate} can't be used: {error}") from error
-    domain = mail.address.rpartition("@")[2]
-    return Listening(mail.smtp_host, mail.smtp_port, domain, mail.address, tls, mail.lmtp)
+    return Listening(
+        host=mail.smtp_host,
+        port=mail.smtp_port,
+        hostname=mail.ehlo_name or mail.address.rpartition("@")[2],
+        address=mail.address,
+        tls=tls,
+        lmtp=mail.lmtp,
+        connections_per_address=mail.connections_per_address,
+        is_known=lambda peer: is_this_machine(peer) or trust.is_upstream(peer),
+        spool_folder=home,
+    )
 
 
 def _resolver(mail: MailSettings) -> Resolver:
@@ -150,6 +159,7 @@ def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
         encryption=Encryption.TLS if url.scheme == "smtps" else _plain(url),
         username=user,
         password=password,
+        hostname=mail.ehlo_name or None,
     )
     return KeepingMailer(_signing(SmtpRelay(relay), mail), letters), f"{relay.host}:{relay.port}"
 
@@ -171,7 +181,7 @@ def _imap(mail: MailSettings, reception: Reception, clock: Clock) -> ImapPoller 
     account = imap_account(mail)
     if account is None:
         return None
-    checkpoints, pace = reception.backend.checkpoints, Pace(look=mail.imap_every_seconds)
+    checkpoints, pace = reception.backend.checkpoints, Pace(look=max(mail.imap_every_seconds, 1.0))
     return ImapPoller(account, reception.receive, mail.address, checkpoints, clock, pace)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from webordinary.core.errors import BadInput
+from webordinary.core.mail import POSTMASTER
 from webordinary.dispatch.quota import QuotaLimits
 
 PREFIX = "WEBORDINARY_MAIL_"
+HOST_NAME = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Za-z.:]+\]")  # or an address in brackets
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class MailSettings:
     tls_certificate: str = ""  # files; both or none
     tls_key: str = ""
     lmtp: bool = False
+    ehlo_name: str = ""  # what we call ourselves to other mail servers; "" is the domain of the address
+    connections_per_address: int = 20  # at a time; this machine and an upstream have no limit
     trust_loopback: bool = False  # a local try-out: mail from this machine is from whom it says
     upstream: str = ""  # the authserv-id of the mail server before us
     upstream_peers: tuple[str, ...] = ()  # where it connects from
@@ -78,6 +83,14 @@ def read_mail(table: Mapping[str, object], environment: Mapping[str, str] = os.e
         name: _value(settings, name, given[name]) for name in given if name not in _QUOTAS
     }
     found = replace(settings, **values, quotas=replace(settings.quotas, **quotas | bursts))
+    if not HOST_NAME.fullmatch(found.ehlo_name or "localhost"):
+        raise BadInput(
+            f"[mail] ehlo_name must be a host name such as mail.example.com, not {found.ehlo_name!r}"
+        )
+    if found.address.lower().partition("@")[0] == POSTMASTER:
+        raise BadInput("[mail] address can't be the postmaster's: mail to the postmaster is kept for you")
+    if found.connections_per_address < 1:
+        raise BadInput("[mail] connections_per_address must be at least 1")
     if bool(found.tls_certificate) != bool(found.tls_key):
         raise BadInput("tls_certificate and tls_key belong together: set both or none")
     if bool(found.dkim_selector) != bool(found.dkim_key):

@@ -36,6 +36,7 @@ from webordinary.adapters.mail_services.delivery import (
 )
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
 from webordinary.core.mail import Envelope, MailRecord
+from webordinary.core.own_address import is_ours
 from webordinary.ports.clock import Clock
 from webordinary.ports.quotas import HOUR_SECONDS, Bucket, Quotas
 
@@ -180,7 +181,7 @@ class InboundDoor:
         if len(delivery.raw) > MAIL_BYTES:
             raise TooLarge(f"the mail has more than {MAIL_BYTES // MIB} MiB")
         named = (address.rpartition("<")[2].strip("> ") for address in delivery.envelope.recipients)
-        ours = tuple(dict.fromkeys(address for address in named if self._lives_here(address)))
+        ours = tuple(dict.fromkeys(address for address in named if is_ours(address, self._listening.address)))
         if not ours:
             raise Refused("there is no such mailbox here")
         return replace(delivery, envelope=replace(delivery.envelope, recipients=ours[:RECIPIENTS_MAX]))
@@ -198,11 +199,6 @@ class InboundDoor:
         bucket = Bucket(f"inbound {service.name} {token}", burst=1, per_hour=HOUR_SECONDS / remembered)
         if await self._quotas.spend([bucket], content.hexdigest()) is not None:
             raise Refused("its signature was used for another mail already")
-
-    def _lives_here(self, address: str) -> bool:
-        mine, _, my_domain = self._listening.address.lower().rpartition("@")
-        local, at, domain = address.lower().rpartition("@")
-        return bool(at) and local.partition("+")[0] == mine and domain == my_domain
 
 
 def _recognised(headers: Mapping[str, str]) -> str:
