@@ -40,15 +40,8 @@ _REACTION = "text/vnd.google.email-reaction+json"
 _BETWEEN = Stretch(StretchKind.OWN, "")
 _LETTER = frozenset({"text/plain", "text/html", "text/markdown"})
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
-_STUB_CHARACTERS = 600
-_STUB = re.compile(
-    r"(?:does(?: not|n't)|can(?:not|'t)|unable to) (?:support|display|show|view|read)[^.\n]{0,60}html"
-    r"|html[- ](?:e-?mail|message|version|format|capable|f(?:ä|ae)hig)"
-    r"|view (?:it|this|the) [^.\n]{0,40}(?:browser|online)"
-    r"|unterst(?:ü|ue)tzt kein(?:e|en)? html|html-(?:darstellung|ansicht|nachricht|format)"
-    r"|ne (?:prend pas en charge|supporte pas)[^.\n]{0,40}html|version html|htmlメール|html形式",
-    re.IGNORECASE,
-)
+_WORD = re.compile(r"[^\W_]{2,}")
+MISSING_WORDS = 5  # of the HTML, that plain text may lack and still be the same letter
 
 
 @dataclass(slots=True)
@@ -120,16 +113,23 @@ class _Sorter:
             found.texts += [Stretch(StretchKind.FORWARDED, whole), _BETWEEN]
 
     def _chosen(self, alternatives: tuple[Part, ...]) -> Part | None:
-        """Plain text, unless it says nothing; then the last one that says something."""
-        best: Part | None = None
+        """Plain text, unless it says less than the HTML: a stub, or without what was struck out."""
+        plain = html = None
         for part in alternatives:
-            text = self._all_text(part)
-            is_plain = _first_kind(part) != "text/html"
-            if is_plain and text.strip() and not is_stub(text):
-                return part
-            if text.strip() and (best is None or not is_plain):
-                best = part
-        return best
+            is_html = _first_kind(part) == "text/html"
+            try:
+                says_something = bool(self._all_text(part).strip())
+            except CannotRead:
+                if plain is None:
+                    raise
+                continue
+            if says_something and is_html:
+                html = part
+            elif says_something and plain is None:
+                plain = part
+        if plain is None or html is None:
+            return plain or html
+        return html if _says_more(self._all_text(html), self._all_text(plain)) else plain
 
     def _all_text(self, part: Part) -> str:
         if part.parts:
@@ -166,9 +166,12 @@ def is_body(part: Part) -> bool:
     return part.kind in _LETTER and part.disposition != "attachment" and not part.file_name
 
 
-def is_stub(text: str) -> bool:
-    """A few words that only say that there is a better version."""
-    return len(text) <= _STUB_CHARACTERS and _STUB.search(text) is not None
+def _says_more(html: str, plain: str) -> bool:
+    if "~~" in html and "~~" not in plain:
+        return True
+    words, others = set(_WORD.findall(html.lower())), set(_WORD.findall(plain.lower()))
+    lacks_words = len(words - others) > min(MISSING_WORDS, len(words) // 2)
+    return lacks_words and 2 * len(words) >= len(others)  # else it is the HTML that is a stub
 
 
 def _leaves(part: Part) -> list[Part]:
