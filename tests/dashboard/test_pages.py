@@ -212,9 +212,9 @@ async def test_nothing_a_mail_says_becomes_a_part_of_a_page(house: House, client
 async def test_whose_mail_comes_back_is_shown_with_the_mail(house: House, client: httpx.AsyncClient) -> None:
     for number in range(3):
         assert "Replies come back" not in await text(client, "/mail")
-        await house.backend.bounces.note("tara@example.org", f"letter {number}", "5.1.1 <script>alert")
+        await house.backend.bounces.note("tara@example.com", f"letter {number}", "5.1.1 <script>alert")
     page = await text(client, "/mail")
-    assert "tara@example.org: 3 letters" in page
+    assert "tara@example.com: 3 letters" in page
     assert "<script>alert" not in page
 
 

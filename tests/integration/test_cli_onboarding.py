@@ -357,6 +357,8 @@ def test_whose_mail_comes_back_is_seen_by_the_operator(two_sites: Commands) -> N
     } == {"s@example.net": None, "scott@example.org": None, "tara@example.org": "5.1.1 no such user"}
     assert "mail to tara@example.org comes back" in two_sites.said("status")
     assert [one["address"] for one in two_sites.json("status")["bouncing"]] == ["tara@example.org"]
+    two_sites.said("offboard", "amelia/tara")
+    assert "comes back" not in two_sites.said("status")
 
 
 def test_members_are_shown_as_a_table(two_sites: Commands) -> None:

@@ -14,6 +14,7 @@ from webordinary.core.errors import NotFound
 from webordinary.core.plain import plain
 from webordinary.core.site import Member, Project
 from webordinary.core.waiting import counted
+from webordinary.identify.unreachable import unreachable
 from webordinary.ports.bounces import Bouncing
 
 HEAD = ("PROJECT", "USER", "ADDRESS", "POLICY", "REPOSITORY")
@@ -40,8 +41,8 @@ async def _list(args: argparse.Namespace, desk: Desk) -> int:
     addresses = {member.address for _, members in listed for member in members}
     bouncing = {
         one.address: one
-        for one in await desk.backend.bounces.all(limit=LIST_MAX)
-        if one.marked and one.address in addresses
+        for one in await unreachable(desk.backend.bounces, directory, limit=LIST_MAX)
+        if one.address in addresses
     }
     if args.json:
         print_json([_as_json(project, members, bouncing) for project, members in listed])

@@ -29,6 +29,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.plain import plain
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
+from webordinary.identify.unreachable import unreachable
 from webordinary.ports.bounces import Bouncing
 from webordinary.wiring.folders import store_name
 from webordinary.wiring.running import LOOPBACK, Running, running
@@ -75,7 +76,7 @@ async def look(desk: Desk) -> Picture:
         await ledger.counts(),
         await desk.reasons(with_work),
         running(home),
-        tuple(one for one in await desk.backend.bounces.all(limit=LIST_MAX) if one.marked),
+        tuple(await unreachable(desk.backend.bounces, desk.backend.directory, limit=LIST_MAX)),
     )
 
 

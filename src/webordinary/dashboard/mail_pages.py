@@ -15,6 +15,7 @@ from webordinary.core.mail import Letter, LetterKind, MailState
 from webordinary.dashboard.asking import Asked, text_of
 from webordinary.dashboard.front import Front, as_file, as_picture, as_text, readable
 from webordinary.dashboard.reading import letters_page, mail_of, mails_page
+from webordinary.identify.unreachable import unreachable
 
 BOUNCING_SHOWN = 50
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -42,7 +43,8 @@ class MailPages:
         asked = Asked(request, "limit", "before", "state", "told")
         state, before = asked.choice("state", MailState), asked.text("before")
         page = await mails_page(self._parts, limit=asked.limit(), state=state, before=before)
-        known = await self._parts.backend.bounces.all(limit=BOUNCING_SHOWN)
+        stores = self._parts.backend
+        bouncing = await unreachable(stores.bounces, stores.directory, limit=BOUNCING_SHOWN)
         return await self._front.page(
             request,
             "mails.html",
@@ -50,7 +52,7 @@ class MailPages:
             state=state,
             states=list(MailState),
             before=before,
-            bouncing=[one for one in known if one.marked],
+            bouncing=bouncing,
         )
 
     async def outbox(self, request: Request) -> Response:
