@@ -1,50 +1,22 @@
 """Work that did not come into the site: it is kept, and whoever comes next knows."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.flows.mailing import carried_out, develop
-from tests.flows.workbench import AMELIA, PAGE, Bench, git
+from tests.flows.workbench import AMELIA, PAGE, Bench, Scripted, git
 from webordinary.core.claim import Delivery
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted
 from webordinary.core.site import Project
-from webordinary.core.work import AgentEvent, AgentResult, Broke, Errand, Room, Worked
+from webordinary.core.work import Broke, Errand
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
 
 BUILD = "sh -c 'cat must && mkdir -p public && cp *.html public/'"
-
-
-class Scripted:
-    """An agent that does to the tree what it is told, ends as it is told, and keeps what it was asked."""
-
-    name = "scripted"
-
-    def __init__(self) -> None:
-        self.errands: list[Errand] = []
-        self.ending: AgentResult = Worked("done", b"its session")
-        self.files: dict[str, str] = {}
-
-    async def start(self, errand: Errand, room: Room) -> "Scripted":
-        self.errands.append(errand)
-        for name, content in self.files.items():
-            (room.tree / name).write_text(content)
-        return self
-
-    async def events(self) -> AsyncIterator[AgentEvent]:
-        nothing: tuple[AgentEvent, ...] = ()
-        for event in nothing:
-            yield event
-
-    async def interrupt(self) -> None:
-        """It is too quick for that."""
-
-    async def result(self) -> AgentResult:
-        return self.ending
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.outcome import Outcome
 from webordinary.core.release import Place
 from webordinary.core.site import Project
+from webordinary.core.work import AgentEvent, AgentResult, Errand, Room, Worked
 from webordinary.flows.perform import Performance
 from webordinary.flows.tools import Tools
 from webordinary.intake.read import read
@@ -38,6 +40,34 @@ class Reader:
 
     async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
         return read(raw, ("webordinary.example",), signed)
+
+
+class Scripted:
+    """An agent that does to the tree what it is told, ends as it is told, and keeps what it was asked."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.errands: list[Errand] = []
+        self.ending: AgentResult = Worked("done", b"its session")
+        self.files: dict[str, str] = {}
+
+    async def start(self, errand: Errand, room: Room) -> "Scripted":
+        self.errands.append(errand)
+        for name, content in self.files.items():
+            (room.tree / name).write_text(content)
+        return self
+
+    async def events(self) -> AsyncIterator[AgentEvent]:
+        nothing: tuple[AgentEvent, ...] = ()
+        for event in nothing:
+            yield event
+
+    async def interrupt(self) -> None:
+        """It is too quick for that."""
+
+    async def result(self) -> AgentResult:
+        return self.ending
 
 
 def git(*words: str, cwd: Path) -> str:

@@ -1,5 +1,7 @@
 """What each kind of letter says: what happened, what was kept, and what to do next."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.reply.letters import DRAWING, JOB, MAIL, NEWER, PHOTO, WORKING, Read, job, mail, written
@@ -59,7 +61,7 @@ def test_accepted_says_who_is_working_on_it() -> None:
 def test_accepted_does_not_count_the_request_that_it_interrupts() -> None:
     """The store says one is ahead, for that one has to end; it is stopped, so nobody waits for it."""
     letter = written(LetterKind.ACCEPTED, JOB, ahead="1", interrupts="01jq")
-    says(letter, "next in line", "is stopped for it", "done so far is kept")
+    says(letter, "next in line", "Both are carried out together")
     is_silent_about(letter, "earlier request", "01jq ")
 
 
@@ -213,17 +215,34 @@ def test_done_shows_what_is_different_page_by_page() -> None:
     says(written(LetterKind.DONE, job(JobState.DONE), changes=changes), *changes.split("\n"))
 
 
+UNDO = replace(NEWER, intent=Intent.UNDO)
+
+
 def test_preempted_says_which_newer_wish_came_first() -> None:
     note = interrupted_note(NEWER.id)
     about = job(JobState.PREEMPTED, interrupted=True, interrupted_by=NEWER.id, note=note)
-    letter = written(LetterKind.PREEMPTED, about, other=NEWER)
+    letter = written(LetterKind.PREEMPTED, about, other=UNDO)
     says(letter, "I stopped working on this", "No, call it Summer Sale", "kept aside", "as it was before")
-    is_silent_about(letter, NEWER.id)
+    is_silent_about(letter, NEWER.id, "together")
+
+
+def test_preempted_says_that_both_are_carried_out_together() -> None:
+    """Nobody is asked to send a request again that is being carried out."""
+    about = job(JobState.PREEMPTED, interrupted=True, interrupted_by=NEWER.id)
+    letter = written(LetterKind.PREEMPTED, about, other=NEWER)
+    says(letter, "No, call it Summer Sale", "Both are carried out together", "need not send anything again")
+    is_silent_about(letter, "Send it again", "I stopped", NEWER.id)
+
+
+def test_done_and_failed_tell_of_the_request_that_was_taken_over() -> None:
+    for kind, state in ((LetterKind.DONE, JobState.DONE), (LetterKind.FAILED, JobState.FAILED)):
+        says(written(kind, job(state), also="Paint it blue", note="So."), "asked for", "Paint it blue")
+        is_silent_about(written(kind, job(state), note="So."), "asked for")
 
 
 def test_preempted_says_what_was_kept() -> None:
     about = job(JobState.PREEMPTED, interrupted=True, interrupted_by=NEWER.id)
-    letter = written(LetterKind.PREEMPTED, about, other=NEWER, note="The new title is in place.")
+    letter = written(LetterKind.PREEMPTED, about, other=UNDO, note="The new title is in place.")
     says(letter, "What was done so far is kept:", "The new title is in place.")
 
 

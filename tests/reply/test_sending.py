@@ -56,9 +56,8 @@ async def test_an_interrupted_job_is_told_by_what(post: Post) -> None:
     async with post.sending():
         await post.until("sent", 2)
     preempted, accepted = post.delivered()
-    assert "Your newer mail came first: “Change the title”" in preempted.text
-    assert "What was done so far is kept:\r\nHalf of the title." in preempted.text
-    assert "is stopped for it" in accepted.text
+    assert "You wrote again while I was working on it: “Change the title”" in preempted.text
+    assert "Both are carried out together" in accepted.text
 
 
 async def test_a_replaced_job_is_told_by_what(post: Post) -> None:

@@ -15,6 +15,7 @@ from webordinary.core.waiting import span
 
 AMELIA, BAKERY = Lane("amelia", "scott"), Lane("bakery", "john")
 WITHIN_SECONDS = 20.0
+HEADING = 'Change the heading "Recent work" to "Work of this winter"'
 SLOWLY = "take your time: 1 second"
 SOON_SECONDS = 5.0  # against the 30 minutes that an idle claim is kept
 
@@ -89,15 +90,16 @@ async def two_workers_two_lanes(stage: Stage) -> list[Check]:
 
 
 async def interrupt(stage: Stage) -> list[Check]:
-    """A second mail of a conversation whose job runs: the first stops, then the new one is carried out."""
+    """A second mail of a conversation whose job runs: the first stops, then both are carried out."""
     async with stage.pool("worker 1"):
-        long = await stage.mail(AMELIA, "Change the homepage title to Autumn\ntake your time: 60 seconds")
+        long = await stage.mail(AMELIA, f"{HEADING}\ntake your time: 60 seconds")
         was_running = await stage.running(long, WITHIN_SECONDS)
         await stage.desk.clock.sleep(0.5)
         newer = await stage.mail(AMELIA, "Change the homepage title to Winter", reply_to=long)
         second = await stage.ended(newer, WITHIN_SECONDS)
         first = await stage.desk.backend.ledger.job(long)
-        replied = await stage.replied(long, LetterKind.PREEMPTED, WITHIN_SECONDS)
+        told = await stage.replied(long, LetterKind.PREEMPTED, WITHIN_SECONDS)
+        replied = await stage.replied(newer, LetterKind.DONE, WITHIN_SECONDS)
     stopped = (first.finished_at or float("inf")) - second.submitted_at
     return [
         Check(was_running, "the first job was running when the second mail came"),
@@ -113,14 +115,16 @@ async def interrupt(stage: Stage) -> list[Check]:
         ),
         _is(second, JobState.DONE),
         _published(stage, AMELIA, "<title>Winter</title>"),
-        Check(replied, "the sender of the first was told what was kept"),
+        _published(stage, AMELIA, "<h2>Work of this winter</h2>"),
+        Check(told, "the sender was told that the first is carried out with the second"),
+        Check(replied and "also" in second.facts, "and got one reply that tells of both"),
     ]
 
 
 SCENES = (
     Scene("One worker, two lanes: the second is served without waiting 30 minutes", one_worker_two_lanes),
     Scene("Two workers, two lanes: each claims one, both run at the same time", two_workers_two_lanes),
-    Scene("A reply while the conversation's job is running: interrupt, then the new one is done", interrupt),
+    Scene("A reply while the conversation's job is running: interrupt, then both are done", interrupt),
 )
 
 

@@ -34,8 +34,16 @@ class MailedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """A request that was interrupted by the one at hand, and is to be carried out with it."""
+
+    instruction: str
+    files: tuple[MailedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Errand:
-    """What the agent is asked to do. Only `instruction` is an order; all else is material."""
+    """What the agent is asked to do. `instruction` and `earlier` are orders; all else is material."""
 
     job: str
     instruction: str
@@ -44,6 +52,7 @@ class Errand:
     files: tuple[MailedFile, ...] = ()
     conflicts: tuple[str, ...] = ()  # files with conflict markers that must be resolved first
     resume: bytes | None = None  # the agent's own session as an earlier job of the conversation left it
+    earlier: tuple[Earlier, ...] = ()  # what this one took over, oldest first
     recap: str = ""  # the conversation so far in a few lines, for when the session can't be resumed
 
 

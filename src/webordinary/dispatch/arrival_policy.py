@@ -35,6 +35,22 @@ async def arrival_of(
     return Arrival.INTERRUPT if meant.session == session else Arrival.INTERRUPT_ALWAYS
 
 
+async def taken_over(ledger: Ledger, job: Job) -> tuple[JobView, ...]:
+    """Find the edits that this one interrupted and carries out in their place, oldest first.
+
+    With those that they had taken over themselves. What a stop, an undo or the operator ended is nobody's.
+    """
+    if job.intent is not Intent.EDIT:
+        return ()
+    takers, found = {job.id}, []
+    for one in await ledger.jobs(limit=LOOKED_AT, lane=job.lane, before=job.id):  # the newest first
+        preempted = one.state is JobState.PREEMPTED and one.intent is Intent.EDIT
+        if preempted and one.interrupted_by in takers:
+            takers.add(one.id)
+            found.append(one)
+    return tuple(reversed(found))
+
+
 async def never_made(ledger: Ledger, undo: Job) -> JobView | None:
     """Find the edit that an undo was sent after, had it not ended by then, and had it left nothing to undo.
 

@@ -7,16 +7,18 @@ that lost its lane can neither push nor publish, and what it settles is refused.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, NotFound
-from webordinary.core.job import Intent, JobState
+from webordinary.core.job import Intent, Job, JobState
 from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch
 from webordinary.core.outcome import Done, Facts, Failed, Outcome, Preempted, Retry
 from webordinary.core.site import Project
-from webordinary.core.work import Broke, Declined, Errand, MailedFile, Room, Stopped, Worked
-from webordinary.dispatch.arrival_policy import never_made
+from webordinary.core.views import JobView
+from webordinary.core.work import Broke, Declined, Earlier, Errand, MailedFile, Room, Stopped, Worked
+from webordinary.dispatch.arrival_policy import never_made, taken_over
 from webordinary.flows.going_live import go_live
 from webordinary.flows.history import History
 from webordinary.flows.showing import NotShown, Showing, Shown, show
@@ -26,16 +28,26 @@ from webordinary.ports.workspaces import CannotTurn, Signed, Unresolved, Workspa
 from webordinary.publish.secrets_in_files import secret_by_name, secret_inside
 from webordinary.work.agent_run import run_agent
 from webordinary.work.prompt import (
+    PATCH_NAME,
     STRETCH_CHARACTERS,
     Material,
+    TakenOver,
     Unfinished,
     compose,
+    earlier_name,
     gist,
     patch_name,
     set_apart,
     stretch_name,
 )
-from webordinary.work.remembering import Memory, asked, carried_on, not_in_the_site, unfinished_in
+from webordinary.work.remembering import (
+    Memory,
+    asked,
+    carried_on,
+    not_in_the_site,
+    unfinished_in,
+    with_taken_over,
+)
 
 NOT_KEPT = "Nothing of it was kept, so that the secret does not get into the history of the site."
 
@@ -51,6 +63,7 @@ class Task:
     memory: Memory
     mail: MailRecord | None
     unfinished: tuple[Unfinished, ...] = ()  # jobs of the lane that came to nothing just before
+    taken: tuple[JobView, ...] = ()  # requests that this one interrupted and carries out in their place
 
     @property
     def signed(self) -> Signed:
@@ -88,13 +101,14 @@ class Performance:
         workspace = await tools.workspaces.open(delivery, project)
         memory = Memory.read(await tools.backend.journal.left(job.lane, job.session))
         mail = await tools.backend.mailbox.mail(MailId(job.message_id))
-        unfinished = unfinished_in(await tools.backend.journal.left(job.lane))
-        task = Task(delivery, project, workspace, stop, memory, mail, unfinished)
+        taken = await self._taken_over(delivery, workspace)
+        unfinished = with_taken_over(unfinished_in(await tools.backend.journal.left(job.lane)), taken)
+        task = Task(delivery, project, workspace, stop, memory, mail, unfinished, taken)
         match job.intent:
             case Intent.EDIT if workspace.committed:
-                return await self._already_committed(task)
+                return _telling_of(taken, await self._already_committed(task))
             case Intent.EDIT:
-                return await self._edit(task)
+                return _telling_of(taken, await self._edit(task))
             case Intent.UNDO:
                 return await self._nothing_was_made(task) or await self._turn(task)
             case Intent.REDO:
@@ -102,10 +116,16 @@ class Performance:
             case Intent.PUBLISH:
                 return await go_live(tools, delivery, workspace, memory)
 
+    async def _taken_over(self, delivery: Delivery, workspace: Workspace) -> tuple[JobView, ...]:
+        """Requests that this one interrupted, but for what came into the site before its worker was lost."""
+        taken = await taken_over(self._tools.backend.ledger, delivery.job)
+        made = [await self._tools.workspaces.has_change_of(workspace, one.id) for one in taken]
+        return tuple(one for one, is_made in zip(taken, made, strict=True) if not is_made)
+
     # --- an instruction ---------------------------------------------------------------------------
 
     async def _edit(self, task: Task) -> Outcome:
-        words = await self._words(task)
+        words = await self._words(task.mail, task.delivery.job, task.workspace.room)
         outcome = await self._carry_out(task, await self._errand(task, words))
         if isinstance(outcome, (Done, Failed)):
             return replace(outcome, facts={**outcome.facts, **set_apart(words)})
@@ -164,10 +184,12 @@ class Performance:
     async def _errand(self, task: Task, words: tuple[Stretch, ...]) -> Errand:
         tools, job, workspace = self._tools, task.delivery.job, task.workspace
         files = await self._placed_files(task.mail, workspace.room)
+        taken = [await self._placed_request(task, number, one) for number, one in enumerate(task.taken, 1)]
         material = Material(
             subject=task.mail.subject if task.mail else "",
             stretches=words,
             files=files,
+            taken_over=tuple(taken),
             unfinished=await self._placed_patches(task),
             since=task.memory.since,
             conflicts=workspace.conflicts,
@@ -179,22 +201,43 @@ class Performance:
             subject=task.mail.subject if task.mail else "",
             files=files,
             conflicts=workspace.conflicts,
+            earlier=tuple(Earlier(one.asked, one.files) for one in taken),
             resume=await task.memory.session(tools.agent.name, tools.blobs),
             recap="\n".join(task.memory.recap),
         )
 
-    async def _placed_files(self, mail: MailRecord | None, room: Room) -> tuple[MailedFile, ...]:
+    async def _placed_files(
+        self, mail: MailRecord | None, room: Room, prefix: str = ""
+    ) -> tuple[MailedFile, ...]:
         """Put the mail's files where the agent can read them. Their names are of our own making."""
         placed = []
         for file in mail.files if mail else ():
-            content = await self._tools.blobs.get(file.blob)
-            await asyncio.to_thread((room.mail / file.name).write_bytes, content)
-            placed.append(MailedFile(file.name, file.kind, file.claimed_name))
+            content, name = await self._tools.blobs.get(file.blob), f"{prefix}{file.name}"
+            await asyncio.to_thread((room.mail / name).write_bytes, content)
+            placed.append(MailedFile(name, file.kind, file.claimed_name))
         return tuple(placed)
 
-    async def _words(self, task: Task) -> tuple[Stretch, ...]:
+    async def _placed_request(self, task: Task, number: int, job: JobView) -> TakenOver:
+        """Lay all that belongs to a request that was taken over beside the mail's own files."""
+        room, prefix = task.workspace.room, earlier_name(number, "")
+        mail = await self._tools.backend.mailbox.mail(MailId(job.message_id))
+        commit = job.facts.get("unfinished_commit", "")
+        patch = await self._tools.workspaces.patch(task.workspace, commit) if commit else ""
+        if patch:
+            place = room.mail / earlier_name(number, PATCH_NAME)
+            await asyncio.to_thread(place.write_text, patch, "utf-8")
+        return TakenOver(
+            job.instruction,
+            await self._words(mail, job, room, prefix),
+            await self._placed_files(mail, room, prefix),
+            bool(patch),
+        )
+
+    async def _words(
+        self, mail: MailRecord | None, job: Job | JobView, room: Room, prefix: str = ""
+    ) -> tuple[Stretch, ...]:
         """Read what is new in the mail; what is too long for the prompt is laid beside the mail's files."""
-        tools, mail, job = self._tools, task.mail, task.delivery.job
+        tools = self._tools
         parsed = await tools.reader.read(await tools.blobs.get(mail.blob)) if mail else None
         if mail is None or not isinstance(parsed, ParsedMail):
             return ()
@@ -202,14 +245,16 @@ class Performance:
         words = await history.new_in(parsed, job.lane, job.session, mail.received_at)
         for number, stretch in enumerate(words):
             if len(stretch.text) > STRETCH_CHARACTERS:
-                place = task.workspace.room.mail / stretch_name(number)
+                place = room.mail / f"{prefix}{stretch_name(number)}"
                 await asyncio.to_thread(place.write_text, stretch.text, "utf-8")
         return words
 
     async def _placed_patches(self, task: Task) -> tuple[Unfinished, ...]:
         """Lay what the jobs before left unfinished beside the mail's files, as patches."""
         told = []
-        for back, job in enumerate(reversed(task.unfinished)):
+        orders = {one.instruction for one in task.taken}
+        others = [job for job in task.unfinished if job.asked not in orders]
+        for back, job in enumerate(reversed(others)):
             patch = await self._tools.workspaces.patch(task.workspace, job.commit) if job.commit else ""
             if patch:
                 place = task.workspace.room.mail / patch_name(back)
@@ -281,3 +326,11 @@ class Performance:
         if isinstance(shown, NotShown):  # it was built before it was pushed, and it is in: it must be shown
             return Retry(shown.reason)
         return Done(summary, {**left, **shown.facts})
+
+
+def _telling_of(taken: Sequence[JobView], outcome: Outcome) -> Outcome:
+    """One letter tells of all: those who sent the earlier mails were told that there would be one."""
+    if not taken or not isinstance(outcome, Done | Failed):
+        return outcome
+    also = "\n".join(gist(one.instruction) for one in taken)
+    return replace(outcome, facts={**outcome.facts, "also": also})

@@ -30,6 +30,7 @@ NAMED = ("turned", "stopped", "never_made")
 SAID_OR_NOT = ("unchanged", "turned_elsewhere", "live_unchanged", "read_quote", "read_ending")
 # Facts that are lists, one item a line.
 LISTS = (
+    "also",
     "changes",
     "warnings",
     "projects",
@@ -192,8 +193,15 @@ def _outcome(letter: Letter, case: Case) -> dict[str, Fact]:
         "not_started": YES if job and job.started_at is None else "",
         "newer": first_line(case.other.instruction, QUOTE_CHARACTERS) if case.other else "",
         "asked_to_stop": YES if stopped else "",
+        "taken_over": YES if job and case.other and _is_taken_over(job, case.other) else "",
         "kept": note if says_what_was_kept else "",
     }
+
+
+def _is_taken_over(job: JobView, newer: JobView) -> bool:
+    """Whether the newer one carries this one out as well; see `dispatch.arrival_policy.taken_over`."""
+    edits = job.intent is Intent.EDIT and newer.intent is Intent.EDIT
+    return edits and job.state is JobState.PREEMPTED and job.interrupted_by == newer.id
 
 
 def _intent(job: JobView | None) -> dict[str, Fact]:

@@ -26,12 +26,23 @@ class Unfinished:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenOver:
+    """A request that this one interrupted: an order as well."""
+
+    asked: str
+    stretches: tuple[Stretch, ...] = ()  # of its mail
+    files: tuple[MailedFile, ...] = ()
+    has_patch: bool = False  # what was done of it is in the mail's files
+
+
+@dataclass(frozen=True, slots=True)
 class Material:
-    """All that belongs to an instruction and is no instruction itself."""
+    """All that belongs to an instruction."""
 
     subject: str = ""  # of the mail
     stretches: tuple[Stretch, ...] = ()  # all of the mail's text that is new to the conversation, in order
     files: tuple[MailedFile, ...] = ()
+    taken_over: tuple[TakenOver, ...] = ()  # what this one interrupted, oldest first
     unfinished: tuple[Unfinished, ...] = ()  # the jobs before this one that came to nothing, oldest first
     since: tuple[str, ...] = ()  # what happened to the site since the agent's last turn
     conflicts: tuple[str, ...] = ()
@@ -43,12 +54,40 @@ def compose(job: str, instruction: str, material: Material) -> str:
     parts = [
         *_mail(instruction.strip(), material.stretches, mark),
         _subject(material.subject, instruction),
+        *_taken_over(material.taken_over, mark),
         _conflicts(material.conflicts),
         _unfinished(material.unfinished, mark),
         _since(material.since),
         _files(material.files),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _taken_over(requests: Sequence[TakenOver], mark: str) -> list[str]:
+    """Earlier requests in full, for nobody will send them again."""
+    parts = []
+    for number, one in enumerate(requests, 1):
+        parts.append(TAKE_OVER if number == 1 else "And before this mail, too:")
+        parts += _mail(one.asked.strip(), one.stretches, mark, earlier_name(number, ""))
+        if one.has_patch:
+            patch = earlier_name(number, PATCH_NAME)
+            parts.append(
+                f"What was done of it is in the mail's files as {patch}. Take from it what is of use."
+            )
+        parts.append(_files(one.files))
+    return parts
+
+
+TAKE_OVER = (
+    "That is not all. The mail above came while this earlier request was being carried out, and interrupted "
+    "it. Nothing of it is in the files of the site. Carry it out as well, in the same go; where the two "
+    "contradict each other, the mail above counts:"
+)
+
+
+def earlier_name(number: int, name: str) -> str:
+    """Name a file that belongs to an earlier request that was taken over."""
+    return f"earlier-{number}-{name}"
 
 
 def patch_name(back: int) -> str:
@@ -65,7 +104,7 @@ def gist(instruction: str) -> str:
 
 def _mark(job: str, instruction: str, material: Material) -> str:
     """A word that closes the fence and that nobody who wrote the material could know."""
-    seed = f"{job}\n{instruction}\n{material.stretches}\n{material.unfinished}"
+    seed = f"{job}\n{instruction}\n{material.stretches}\n{material.unfinished}\n{material.taken_over}"
     return hashlib.sha256(seed.encode(errors="replace")).hexdigest()[:MARK_DIGITS]
 
 
@@ -119,7 +158,7 @@ def _called(file: MailedFile) -> str:
     return f", called {file.claimed_name!r} by the sender" if file.claimed_name else ""
 
 
-def _mail(instruction: str, stretches: Sequence[Stretch], mark: str) -> list[str]:
+def _mail(instruction: str, stretches: Sequence[Stretch], mark: str, prefix: str = "") -> list[str]:
     """The words of the mail in their order: the sender's own as they are, all others fenced."""
     if all(stretch.kind is StretchKind.OWN for stretch in stretches):
         return [instruction]
@@ -127,7 +166,7 @@ def _mail(instruction: str, stretches: Sequence[Stretch], mark: str) -> list[str
     parts = [] if is_all else [instruction]  # by its subject, or as an earlier version understood the mail
     for number, stretch in enumerate(stretches):
         if stretch.kind is not StretchKind.OWN:
-            parts.append(_fenced(stretch.kind.value, _shortened(stretch.text, number), mark))
+            parts.append(_fenced(stretch.kind.value, _shortened(stretch.text, number, prefix), mark))
         elif is_all:
             parts.append(stretch.text)
         elif stretch.text not in instruction:
@@ -143,10 +182,10 @@ _MARKS = (
 )
 
 
-def _shortened(text: str, number: int) -> str:
+def _shortened(text: str, number: int, prefix: str) -> str:
     if len(text) <= STRETCH_CHARACTERS:
         return text
-    whole = f"[The rest was cut here. All of it is in the mail's files as {stretch_name(number)}.]"
+    whole = f"[The rest was cut here. All of it is in the mail's files as {prefix}{stretch_name(number)}.]"
     return f"{text[:STRETCH_CHARACTERS]}\n{whole}"
 
 

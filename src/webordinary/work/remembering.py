@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from webordinary.core.outcome import Facts
+from webordinary.core.views import JobView
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.workspaces import Aside
 from webordinary.work.changes import kept_in_words
@@ -108,6 +109,13 @@ def unfinished_in(left: Mapping[str, str]) -> tuple[Unfinished, ...]:
     if words:
         before.append(Unfinished(words, left.get("unfinished_commit", ""), left.get("unfinished_why", "")))
     return tuple(before)
+
+
+def with_taken_over(unfinished: Sequence[Unfinished], taken: Sequence[JobView]) -> tuple[Unfinished, ...]:
+    """What is unfinished, with the requests that the job at hand took over; each once, whoever told of it."""
+    known = {one.instruction[:ASKED_CHARACTERS] for one in taken}
+    others = [one for one in unfinished if one.why or one.asked[:ASKED_CHARACTERS] not in known]
+    return (*others, *(Unfinished(one.instruction, one.facts.get("unfinished_commit", "")) for one in taken))
 
 
 def _lines(text: str) -> tuple[str, ...]:

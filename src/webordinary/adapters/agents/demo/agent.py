@@ -13,7 +13,7 @@ from typing import TypeVar
 from webordinary.adapters.agents.demo.bounds import CannotDo
 from webordinary.adapters.agents.demo.edits import Edit
 from webordinary.adapters.agents.demo.pictures import Mailed
-from webordinary.adapters.agents.demo.planning import planned, refusal
+from webordinary.adapters.agents.demo.planning import after, planned, refusal
 from webordinary.adapters.agents.demo.sentences import time_to_take
 from webordinary.adapters.agents.demo.tree import Interrupted, read_tree, write
 from webordinary.adapters.agents.demo.understanding import understood
@@ -50,6 +50,7 @@ class DemoAgent:
 class _Plan:
     edits: list[Edit]
     warnings: list[str]
+    left_out: list[str]  # why something that was asked before can't be done
 
 
 class DemoRun:
@@ -123,13 +124,25 @@ class DemoRun:
         if seconds and await self._interrupted_within(seconds):
             return Stopped(_summary(first))
         await self._write(rest)
-        return Worked(_summary(plan.edits) + self._unused(plan.edits))
+        return Worked("\n".join([_summary(plan.edits), *plan.left_out]) + self._unused(plan.edits))
 
     def _plan(self, instruction: str) -> _Plan:
         tree = read_tree(self._room.tree, self._stopped.is_set)
         mailed = Mailed(self._room.mail, self._errand.files)
-        edits = planned(tree, understood(instruction), mailed, self._stopped.is_set)
-        return _Plan(edits, [f"{path} was not looked into: {why}" for path, why in tree.unread.items()][:5])
+        warnings = [f"{path} was not looked into: {why}" for path, why in tree.unread.items()][:5]
+        edits: list[Edit] = []
+        left_out: list[str] = []
+        for earlier in self._errand.earlier:
+            try:
+                words, _ = time_to_take(earlier.instruction)
+                files = Mailed(self._room.mail, earlier.files)
+                more = planned(tree, understood(words), files, self._stopped.is_set)
+            except CannotDo as reason:
+                left_out.append(f"What you asked before I can't do: {reason}")
+            else:
+                tree, edits = after(tree, more), edits + more
+        edits += planned(tree, understood(instruction), mailed, self._stopped.is_set)
+        return _Plan(edits, warnings, left_out)
 
     async def _write(self, edits: list[Edit]) -> None:
         """Write edits; whatever is asked meanwhile, none is left half written."""
@@ -162,7 +175,8 @@ class DemoRun:
 
     def _unused(self, edits: list[Edit]) -> str:
         used = {edit.mailed for edit in edits}
-        names = [file.called for file in self._errand.files if file.name not in used]
+        files = [*self._errand.files, *(file for one in self._errand.earlier for file in one.files)]
+        names = [file.called for file in files if file.name not in used]
         return f"\nI did not use what was attached: {', '.join(names[:5])}." if names else ""
 
     def _tell(self, kind: EventKind, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -55,10 +55,17 @@ def planned(tree: Tree, requests: list[Request], mailed: Mailed, stopped: Callab
         if stopped():
             raise Interrupted
         edit = _carried_out(tree, request, mailed)
-        pages = tree.pages | {page.path: page for page in edit.pages}
-        tree = replace(tree, pages=pages, files=tree.files | edit.files.keys())
+        tree = after(tree, [edit])
         edits.append(edit)
     return edits
+
+
+def after(tree: Tree, edits: Sequence[Edit]) -> Tree:
+    """The site as edits leave it."""
+    for edit in edits:
+        pages = tree.pages | {page.path: page for page in edit.pages}
+        tree = replace(tree, pages=pages, files=tree.files | edit.files.keys())
+    return tree
 
 
 def _carried_out(tree: Tree, request: Request, mailed: Mailed) -> Edit:
