@@ -23,6 +23,7 @@ CHUNK_BYTES = 64 * 1024
 KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 20, "TCP_KEEPCNT": 3}  # a cut line shows in two minutes
 
 imaplib.Commands.setdefault("IDLE", ("SELECTED",))  # known from Python 3.14 on
+imaplib.Commands.setdefault("ID", ("AUTH", "SELECTED"))
 
 
 class ImapClient(imaplib.IMAP4):
@@ -71,7 +72,10 @@ class ImapClient(imaplib.IMAP4):
     def _fill(self) -> None:
         if time.monotonic() > self._deadline:
             raise self.abort(f"its answer took longer than {COMMAND_SECONDS:.0f} seconds")
-        self._received(self.sock.recv(CHUNK_BYTES))
+        try:
+            self._received(self.sock.recv(CHUNK_BYTES))
+        except TimeoutError:
+            raise self.abort(f"it says nothing for {STALL_SECONDS:.0f} seconds") from None
 
     def _received(self, chunk: bytes) -> None:
         if not chunk:
@@ -121,7 +125,7 @@ class ImapClient(imaplib.IMAP4):
         answer: tuple[str, list[Any]] = self._untagged_response(status, said, name)
         return answer
 
-    def idle(self, seconds: float) -> bool:
+    def wait_for_mail(self, seconds: float) -> bool:
         """Wait until the server tells of new mail, at most so long; say whether it did.
 
         It may have told in its answer to the last command.

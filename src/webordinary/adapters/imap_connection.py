@@ -90,6 +90,9 @@ class ImapConnection:
         if tls is not None and account.encryption is Encryption.STARTTLS:
             client.encrypt(tls)
         self._log_in(client)
+        if self._can("ID"):
+            with contextlib.suppress(MailboxRefused):  # some providers let in only who says what it is
+                self._ask("ID", '("name" "webordinary")')
         return self._select(client)
 
     def hang_up(self) -> None:
@@ -207,7 +210,7 @@ class ImapConnection:
     def wait(self, seconds: float) -> bool:
         """Wait until the server tells of new mail, at most so long; say whether it did."""
         assert self._client is not None
-        return self._client.idle(seconds)
+        return self._client.wait_for_mail(seconds)
 
     # --- moving -------------------------------------------------------------------------------------------
 

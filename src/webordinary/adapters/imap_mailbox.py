@@ -42,6 +42,7 @@ STEADY_SECONDS = 60.0  # a connection that lived so long was a good one
 IDLE_DEATHS_MAX = 3  # in a row; then the server's IDLE is not used
 UNSURE_TIMES_MAX = 8  # about five hours; then a sender that can't be looked up is doubted for good
 UNMOVED_MAX = 100  # mails that could not be moved and are tried again; older ones just stay
+FETCHED_BYTES = MAIL_BYTES * 5 // 4  # some servers guess; what is a little too large is told so by the reader
 SETTLED_SECONDS = 24 * 3600.0  # how often it is noted since when all is settled
 SKEW_SECONDS = 3600.0  # how far the server's clock may be from ours
 
@@ -54,7 +55,7 @@ class Pace:
     idle: float = 300.0  # and where it does: lines die silently, and some servers forget to tell
     news: float = 1.0  # at least, between two looks at a server that tells all the time
     reconnect: float = 0.25
-    reconnect_most: float = 300.0
+    reconnect_most: float = 120.0
     login: float = 60.0  # after a refused one: servers lock users out who try too often
     login_most: float = 900.0
     retry: float = 60.0  # of one mail
@@ -237,7 +238,7 @@ class ImapPoller:
                         raise
                     stuck[uid] = error
         for uid, why in stuck.items():
-            if not settled:
+            if not settled and not self._trials[uid].put_off:
                 raise why
             self._postpone(uid, why)
         return settled
@@ -287,7 +288,7 @@ class ImapPoller:
 
     async def _get(self, connection: ImapConnection, uid: int, size: int) -> bool:
         """Receive a mail; say whether it is to be put aside."""
-        if size > MAIL_BYTES:
+        if size > FETCHED_BYTES:
             text = "%s: it has %d MB, more than the %d that are taken; it is left in %s for you to read"
             log.warning(text, self._mail(uid), size >> 20, MAIL_BYTES >> 20, self._account.folder)
             return False

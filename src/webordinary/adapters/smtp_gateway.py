@@ -19,6 +19,7 @@ from webordinary.adapters.smtp_conversation import Conversation, LmtpConversatio
 from webordinary.adapters.smtp_spool import NO_ROOM, ReadingRoom, Spool, SpoolRoom
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
 from webordinary.core.mail import POSTMASTER, Envelope, MailRecord
+from webordinary.core.own_address import is_ours
 
 log = logging.getLogger("webordinary.gateway")
 
@@ -59,7 +60,6 @@ class SmtpGateway:
     def __init__(self, listening: Listening, receive: Receive) -> None:
         """Listen once `start` is called."""
         self._listening, self._receive = listening, receive
-        self._local, _, self._domain = listening.address.lower().rpartition("@")
         self._server: asyncio.Server | None = None
         self._open: set[Conversation] = set()
         self._in_hand = 0
@@ -216,10 +216,9 @@ class SmtpGateway:
 
     def _lives_here(self, address: str) -> bool:
         """The one mailbox and its plus-addresses; and whoever answers for this server (RFC 5321, 4.5.1)."""
-        local, at, domain = address.lower().rpartition("@")
-        if not at:
-            return domain == POSTMASTER
-        return domain == self._domain and (local == POSTMASTER or local.partition("+")[0] == self._local)
+        ours = self._listening.address
+        domain = ours.lower().rpartition("@")[2]
+        return is_ours(address, ours) or address.lower() in (POSTMASTER, f"{POSTMASTER}@{domain}")
 
 
 def subscriber(peer: str) -> str:
