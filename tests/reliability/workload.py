@@ -161,6 +161,15 @@ class Life:
         tx.do("COMMIT")
         self._acknowledge()
 
+    def admit(self, mails: int) -> None:
+        """Let so many mails in, in one commit."""
+        tx = RecordedTx(self._connection, self._now)
+        tx.do("BEGIN IMMEDIATE")
+        for _ in range(mails):
+            self._admit(tx)
+        tx.do("COMMIT")
+        self._acknowledge()
+
     def _acknowledge(self) -> None:
         books = Books.read(RecordedTx(self._connection, self._now))
         self._recording.commits.append((len(self._recording.log), books))
