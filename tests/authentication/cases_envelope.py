@@ -160,7 +160,7 @@ ENVELOPE_CASES = [
         lambda: Sent(letter(), OWNER, by_relay(OWNER)),
         lambda: Sent(signed(letter()), OWNER, by_relay("anybody@anywhere.example")),
         "the topmost Authentication-Results header is not one of mx.upstream.example",
-        trust=Trust("mx.upstream.example", ("198.51.100.0/24",)),
+        trust=Trust(("mx.upstream.example",), ("198.51.100.0/24",)),
         fools="pyspf",
     ),
 ]

@@ -16,7 +16,7 @@ from tests.authentication.world import (
 from webordinary.core.mail import Envelope
 from webordinary.intake.authenticate import Trust
 
-TRUST = Trust(UPSTREAM, (RELAY,))
+TRUST = Trust((UPSTREAM,), (RELAY,))
 PASS = f"{UPSTREAM}; dmarc=pass (p=reject dis=none) header.from=victim.example"
 FAIL = f"{UPSTREAM}; dmarc=fail (p=reject dis=none) header.from=victim.example"
 NOT_ITS_WORD = f"the topmost Authentication-Results header is not one of {UPSTREAM}"

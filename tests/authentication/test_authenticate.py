@@ -40,7 +40,7 @@ def test_the_own_machine_is_not_trusted_unless_a_setting_says_so() -> None:
 
 def test_a_relay_on_this_machine_is_an_upstream_even_if_this_machine_is_trusted() -> None:
     """What it passes on is the world's mail; its word about that counts, its address does not."""
-    trust = Trust(UPSTREAM, ("127.0.0.1",), loopback=True)
+    trust = Trust((UPSTREAM,), ("127.0.0.1",), loopback=True)
     assert isinstance(authenticate(MAIL, replace(NOTHING, peer="127.0.0.1"), trust), NotAuthenticated)
 
 
@@ -181,6 +181,8 @@ def test_spf_of_another_mailbox_needs_a_mail_that_names_us(mailbox: str, to: str
         (Spf("fail", "evil.example", "evil.example"), (), US, False),
         (Spf(), (GOOD, replace(GOOD, parts=SignedParts(frozenset({"from"})))), US, False),
         (Spf(), (GOOD, replace(GOOD, problem="it covers only a part of the body")), US, False),
+        (Spf(), (GOOD, Signature("", problem="it is too long, or not written in ASCII")), US, False),
+        (Spf(), (OF_A_STRANGER,), US, False),
         (Spf(), (), US, True),
         (Spf(), (), "eve@evil.example", False),
     ],
@@ -191,7 +193,7 @@ def test_an_upstreams_word_needs_the_same_bond(
     """It says who wrote a mail, as a signature does. Which of two signatures was good, it does not say."""
     word = replace(PASSED, spf=said)
     checks = replace(NOTHING, peer="", upstream=word, claimed=claimed, to=(to,), dmarc=Dmarc(known=False))
-    verdict = authenticate(MAIL, checks, Trust(UPSTREAM, addresses=(US,)))
+    verdict = authenticate(MAIL, checks, Trust((UPSTREAM,), addresses=(US,)))
     assert isinstance(verdict, Authenticated) is believed
     assert believed or (isinstance(verdict, NotAuthenticated) and verdict.weak)
 
@@ -213,7 +215,7 @@ PASSED = Upstream(UPSTREAM, dmarc="pass", dmarc_domain=DOMAIN)
 )
 def test_an_upstreams_word_counts_only_in_mail_that_came_through_it(peer: str, *, believed: bool) -> None:
     """Its name is no secret: whoever connects directly can write it on top."""
-    trust = Trust(UPSTREAM, ("198.51.100.0/24", "2001:db8::/64"), addresses=(US,))
+    trust = Trust((UPSTREAM,), ("198.51.100.0/24", "2001:db8::/64"), addresses=(US,))
     verdict = authenticate(MAIL, replace(NOTHING, peer=peer, upstream=PASSED), trust)
     assert isinstance(verdict, Authenticated) is believed
     if isinstance(verdict, Authenticated):
@@ -229,21 +231,50 @@ def test_an_upstreams_word_counts_for_nothing_unless_its_name_is_pinned() -> Non
 def test_spf_of_our_own_is_not_asked_about_an_upstream() -> None:
     """A large provider is in the SPF of many owners, and relays for everybody."""
     checks = replace(NOTHING, peer="198.51.100.5", spf=Spf("pass", DOMAIN, DOMAIN))
-    assert isinstance(authenticate(MAIL, checks, Trust(UPSTREAM, ("198.51.100.5",))), NotAuthenticated)
+    assert isinstance(authenticate(MAIL, checks, Trust((UPSTREAM,), ("198.51.100.5",))), NotAuthenticated)
 
 
 def test_a_signature_survives_an_upstream_that_says_nothing() -> None:
     checks = replace(NOTHING, peer="198.51.100.5", signatures=(GOOD,))
-    verdict = authenticate(MAIL, checks, Trust(UPSTREAM, ("198.51.100.5",), addresses=(US,)))
+    verdict = authenticate(MAIL, checks, Trust((UPSTREAM,), ("198.51.100.5",), addresses=(US,)))
     assert verdict == Authenticated(OWNER, f"dkim {DOMAIN}", SIGNED_ONLY)
 
 
 @pytest.mark.parametrize("peers", [("mx.upstream.example",), ("198.51.100.1/24",), ("",)])
 def test_a_peer_that_could_never_match_is_refused_as_a_setting(peers: tuple[str, ...]) -> None:
     with pytest.raises(BadInput):
-        Trust(UPSTREAM, peers)
+        Trust((UPSTREAM,), peers)
 
 
 def test_peers_without_a_name_are_refused_as_a_setting() -> None:
     with pytest.raises(BadInput):
         Trust(upstream_peers=("198.51.100.5",))
+
+
+@pytest.mark.parametrize(
+    ("names", "server", "believed"),
+    [
+        (("mx.google.com", UPSTREAM), UPSTREAM, True),
+        (("MX.Upstream.example",), UPSTREAM, True),
+        (("*.messagingengine.com",), "mx3.messagingengine.com", True),
+        (("*.messagingengine.com",), "messagingengine.com", False),
+        (("*.messagingengine.com",), "mx3.evilmessagingengine.com", False),
+        (("*.messagingengine.com",), "messagingengine.com.evil.example", False),
+        (("microsoft365",), "", True),
+        (("microsoft365",), "mx.google.com", False),
+        ((UPSTREAM,), "", False),
+    ],
+)
+def test_several_upstreams_can_be_named_also_those_with_a_name_per_host(
+    names: tuple[str, ...], server: str, *, believed: bool
+) -> None:
+    word = replace(PASSED, server=server)
+    checks = replace(NOTHING, peer="", upstream=word, upstream_run=word)
+    verdict = authenticate(MAIL, checks, Trust(names, addresses=(US,)))
+    assert isinstance(verdict, Authenticated) is believed
+
+
+@pytest.mark.parametrize("name", ["*", "*.com", "mx*.example.com", "*example.com"])
+def test_a_wildcard_that_trusts_too_many_is_refused_as_a_setting(name: str) -> None:
+    with pytest.raises(BadInput):
+        Trust((name,))

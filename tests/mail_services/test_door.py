@@ -138,7 +138,7 @@ async def test_no_mail_of_a_service_is_from_this_machine(open_room: Opening, nam
 @pytest.mark.parametrize("name", NAMES)
 async def test_what_a_mail_says_of_its_own_checks_is_not_believed(open_room: Opening, name: str) -> None:
     """A mailbox may have a trusted server before it, and has no peer; a service is no mailbox."""
-    room = await open_room(trust=Trust(upstream="mx.upstream.example"))
+    room = await open_room(trust=Trust(upstream=("mx.upstream.example",)))
     said = "Authentication-Results: mx.upstream.example; dmarc=pass header.from=victim.example\r\n"
     assert (await room.post(POST[name](Handed(said.encode() + letter(OWNER))))).status_code == 200
     (record,) = await room.mails()

@@ -48,7 +48,7 @@ MAIL_EXTRA = {
     "dns",
     "nacl",  # brought by dkimpy[ed25519]
     "pillow_heif",
-    "publicsuffix2",
+    "publicsuffixlist",
     "spf",
 }
 SITE_EXTRA = {"justhtml"}

@@ -11,6 +11,7 @@ mailbox of the same domain, where servers forward from one to the other. What is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -28,6 +29,8 @@ from webordinary.core.mail import (
 from webordinary.ports.mail_checks import Checks, Signature, Spf, Upstream
 
 LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
+MICROSOFT = "microsoft365"  # a name for who writes none
+_WILDCARD = re.compile(r"\*(?:\.[a-z0-9-]+){2,}", re.ASCII | re.IGNORECASE)
 ENFORCED = ("quarantine", "reject")
 SIGNED = ("from", "subject", "date", "message-id")  # what a signature has to cover to count by itself
 DAY_SECONDS = 86_400.0
@@ -39,8 +42,8 @@ SIGNATURE_SECONDS_AHEAD = DAY_SECONDS
 class Trust:
     """Whose word counts besides the sender's own domain. By default nobody's."""
 
-    upstream: str = ""  # the authserv-id of the mail server before us, exactly as it writes it
-    upstream_peers: tuple[str, ...] = ()  # where it connects from: 192.0.2.0/24; a mailbox has no peer
+    upstream: tuple[str, ...] = ()  # servers before us, by the authserv-id they write, or *.example.com
+    upstream_peers: tuple[str, ...] = ()  # where they connect from: 192.0.2.0/24; a mailbox has no peer
     loopback: bool = False  # for a local try-out: whoever connects from this machine is who they say
     addresses: tuple[str, ...] = ()  # our own; a mail that rests on a signature has to name one of them
 
@@ -51,6 +54,9 @@ class Trust:
                 ip_network(peer)
             except ValueError as error:
                 raise BadInput(f"{peer!r} is no IP address and no network such as 192.0.2.0/24") from error
+        for name in self.upstream:
+            if "*" in name and not _WILDCARD.fullmatch(name):
+                raise BadInput(f"{name!r} is no name of servers such as *.messagingengine.com")
         if self.upstream_peers and not self.upstream:
             raise BadInput("peers of an upstream need its name, the authserv-id it writes")
 
@@ -62,6 +68,20 @@ class Trust:
         if address is None:
             return not peer
         return any(address in ip_network(network) for network in self.upstream_peers)
+
+    def word(self, checks: Checks) -> Upstream | None:
+        """Pick what a server before us said that is trusted, of all that the headers say."""
+        said = checks.upstream
+        if said is None:
+            return None
+        if said.server in self._named or (not said.server and MICROSOFT in self._named):
+            return said
+        hosts = tuple(name.removeprefix("*") for name in self._named if name.startswith("*."))
+        return checks.upstream_run if hosts and said.server.endswith(hosts) else None
+
+    @property
+    def _named(self) -> frozenset[str]:
+        return frozenset(name.lower() for name in self.upstream) - {""}
 
     def ours(self, addresses: Iterable[str]) -> tuple[str, ...]:
         """Pick our own addresses and their plus-addresses out of others."""
@@ -94,12 +114,13 @@ def authenticate(mail: ParsedMail, checks: Checks, trust: Trust) -> Authenticati
 
 def _through_upstream(mail: ParsedMail, checks: Checks, trust: Trust) -> Authentication:
     """Decide by what the upstream says, then by DKIM. SPF of our own would only be about the upstream."""
-    question, said = _Question(mail, checks, trust), checks.upstream
+    question, said = _Question(mail, checks, trust), trust.word(checks)
     verdict: Authentication | None = None
-    if said is None or said.server != trust.upstream.lower():
-        spf = Spf(note=f"the topmost Authentication-Results header is not one of {trust.upstream}")
+    if said is None:
+        names = " or ".join(trust.upstream)
+        spf = Spf(note=f"the topmost Authentication-Results header is not one of {names}")
     elif refused := _refused(mail, said):
-        return NotAuthenticated(f"{said.server} says that DMARC {refused}")
+        return NotAuthenticated(f"{said.server or MICROSOFT} says that DMARC {refused}")
     else:
         spf, verdict = said.spf, _said(question, said)
     return _best(verdict, question.by_signatures(checks.signatures)) or _refusal(mail, checks, spf)
@@ -125,16 +146,18 @@ def _said(question: _Question, said: Upstream) -> Authentication | None:
         not one.problem and _aligned(mail, checks, one, strict=strict) for one in said.signatures
     ):
         claimed = [one for one in checks.claimed if _aligned(mail, checks, one, strict=strict)]
-        if claimed:
+        if any(not one.domain for one in checks.claimed):
+            by_other = _unbound("it has a signature that can't be read, and that may be the good one")
+        elif claimed:
             by_other = question.by_signature(_common(claimed))
-        elif passed and said.spf == Spf() and not said.signatures:
+        elif passed and said.spf == Spf() and not said.signatures and not checks.claimed:
             by_other = question.by_path(f"dmarc {mail.from_domain}")
         else:
             by_other = _unbound("it has no signature that could be looked at")
     verdict = _best(by_spf, by_other)
     if isinstance(verdict, Authenticated):
         proof = f"dmarc {mail.from_domain}" if passed else verdict.by
-        return replace(verdict, by=f"{proof}, says {said.server}")
+        return replace(verdict, by=f"{proof}, says {said.server or MICROSOFT}")
     return verdict
 
 

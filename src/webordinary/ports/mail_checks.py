@@ -44,7 +44,7 @@ class Dmarc:
 class Upstream:
     """What the topmost Authentication-Results header says. Whether to believe it is decided in intake."""
 
-    server: str  # the authserv-id, lower case
+    server: str  # the authserv-id, lower case; "" if it names none, as Microsoft 365 does
     dmarc: str = ""  # its result; "" if it says nothing
     dmarc_domain: str = ""  # the From domain it was about
     spf: Spf = Spf()
@@ -68,6 +68,7 @@ class Checks:
     cc: tuple[str, ...] = ()
     dmarc: Dmarc = Dmarc()
     upstream: Upstream | None = None
+    upstream_run: Upstream | None = None  # the same, and those of the same server right below it, as one
     unsure: bool = False  # an answer is missing that could show the sender to be true: asking later may help
     unread: int = 0  # signatures beyond the limit, not looked at
 

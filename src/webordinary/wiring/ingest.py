@@ -55,7 +55,7 @@ def handler(event: Mapping[str, object], context: object) -> list[dict[str, str]
 async def take_in(event: Mapping[str, object], settings: Settings, backend: Backend) -> list[MailRecord]:
     """Take every mail of an event in. One that fails keeps no other from being taken in."""
     room = open_mail_room(settings, backend)
-    store, trust = buckets(settings), Trust(upstream=SERVER, addresses=settings.mail.addresses)
+    store, trust = buckets(settings), Trust(upstream=(SERVER,), addresses=settings.mail.addresses)
     bucket, begins = settings.cloud.bucket("mail_bucket"), settings.cloud.mail_prefix
     records: list[MailRecord] = []
     failed: WebordinaryError | None = None

@@ -31,7 +31,7 @@ class MailSettings:
     ehlo_name: str = ""  # what we call ourselves to other mail servers; "" is the domain of the address
     connections_per_address: int = 20  # at a time; this machine and an upstream have no limit
     trust_loopback: bool = False  # a local try-out: mail from this machine is from whom it says
-    upstream: str = ""  # the authserv-id of the mail server before us
+    upstream: tuple[str, ...] = ()  # servers before us, by their authserv-ids; *.example.com, microsoft365
     upstream_peers: tuple[str, ...] = ()  # where it connects from
     zone_file: str = ""  # DNS answers for a try-out without a network
     relay: str = ""  # smtp://user:password@host:port, smtps://...; "" writes replies into the outbox folder

@@ -27,7 +27,7 @@ from webordinary.adapters.mail_checks.headers import (
 )
 from webordinary.adapters.mail_checks.spf_check import check_spf
 from webordinary.adapters.mail_checks.suffixes import organization
-from webordinary.adapters.mail_checks.upstream_header import read_upstream
+from webordinary.adapters.mail_checks.upstream_header import read_upstream, read_upstream_run
 from webordinary.core.mail import Envelope
 from webordinary.ports.clock import Clock
 from webordinary.ports.mail_checks import Checks, Dmarc, MailChecks
@@ -122,6 +122,7 @@ def _read(
         to=recipients_of(message, "to"),
         cc=recipients_of(message, "cc"),
         upstream=read_upstream(message),
+        upstream_run=read_upstream_run(message),
     )
 
 

@@ -79,10 +79,9 @@ class _Claim:
 
 def claimed_signatures(message: Message, now: float | None) -> tuple[Signature, ...]:
     """Read what the signatures say of themselves. Whether they are good is for others to tell."""
-    return tuple(
-        _checked(_read(index, field), message, now)
-        for index, field in enumerate(message.named("dkim-signature")[:CLAIMED_MAX])
-    )
+    fields = message.named("dkim-signature")
+    found = [_checked(_read(index, field), message, now) for index, field in enumerate(fields[:CLAIMED_MAX])]
+    return (*found, *[Signature("", problem="there are too many")][: len(fields) - len(found)])
 
 
 def check_signatures(

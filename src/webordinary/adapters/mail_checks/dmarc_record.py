@@ -1,8 +1,4 @@
-"""What a domain publishes about mail in its name.
-
-authheaders is not asked: it reads `owner@my-site.com` as the domain `my`, applies `sp=` to the domain itself,
-looks at one signature only and parses the public suffix list anew for every question.
-"""
+"""What a domain publishes about mail in its name."""
 
 from __future__ import annotations
 
