@@ -92,21 +92,19 @@ def owe(tx: Tx, letter: Letter) -> bool:
 
 
 def _anything_due(tx: Tx) -> Nothing | None:
-    soonest, latest = tx.one("SELECT MIN(due_at), MAX(due_at) FROM letters WHERE state = 'owed'") or (
-        None,
-        None,
-    )
-    if soonest is None:
+    soonest = tx.one("SELECT MIN(due_at) FROM letters WHERE state = 'owed'")
+    latest = tx.one("SELECT MAX(due_at) FROM letters WHERE state = 'owed'")
+    if not soonest or not latest or soonest[0] is None:
         return Nothing()
-    return None if is_due(soonest, tx.now) or is_due(latest, tx.now) else Nothing(soonest - tx.now)
+    anything = is_due(soonest[0], tx.now) or is_due(latest[0], tx.now)
+    return None if anything else Nothing(soonest[0] - tx.now)
 
 
 def _take(tx: Tx, sender: str, limit: int, hold: float) -> list[Letter]:
-    rows = tx.all(
-        f"SELECT seq, {_LETTER} FROM letters WHERE state = 'owed' AND (due_at <= ? OR due_at > ?)"
-        " ORDER BY due_at, seq LIMIT ?",
-        (tx.now, tx.now + WAIT_MOST_SECONDS, limit),
-    )
+    owed = f"SELECT seq, {_LETTER} FROM letters WHERE state = 'owed'"
+    sql = owed + " AND due_at %s ? ORDER BY due_at, seq LIMIT ?"
+    rows = tx.all(sql % "<=", (tx.now, limit))
+    rows += tx.all(sql % ">", (tx.now + WAIT_MOST_SECONDS, limit - len(rows)))
     for row in rows:
         tx.do(
             "UPDATE letters SET attempts = attempts + 1, due_at = ?, held_by = ? WHERE seq = ?",
