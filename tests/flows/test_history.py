@@ -72,7 +72,7 @@ async def test_a_reply_whose_quote_nobody_knows_is_read_whole(backed: tuple[Door
     door, _ = backed
     await door.onboard("amelia/scott", SCOTT)
     await door.mail("> Paint the door blue", subject="Re: Site")
-    assert await door.jobs() == [("amelia/scott", "> Paint the door blue")]
+    assert await door.jobs() == [("amelia/scott", "Paint the door blue")]
 
 
 async def test_only_what_came_before_a_mail_is_known(backed: tuple[Door, FolderMailer]) -> None:

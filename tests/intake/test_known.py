@@ -97,13 +97,21 @@ def test_words_written_into_a_quote_without_marks_stay() -> None:
     assert "I changed the title" not in found[1][1]
 
 
+def test_a_known_text_that_was_changed_is_whole() -> None:
+    """Lines without those between them would be another text."""
+    changed = LETTER.replace("Your site amelia", "Our site amelia").replace("just write", "kindly write")
+    (_, (kind, text)) = new_in(f"Use this:\n\n{quoted(changed)}\n\n> ok")
+    assert kind == "quoted"
+    assert "> I changed the title of the start page to Spring Sale." in text
+
+
 def test_own_words_are_never_left_out_whatever_is_known() -> None:
     assert new_in(LETTER) == [("own", LETTER)]
     assert new_in(EARLIER) == [("own", EARLIER)]
 
 
 def test_where_no_own_words_are_left_the_doubtful_ones_are() -> None:
-    assert new_in("> Please make it blue.\n> Thanks") == [("own", "> Please make it blue.\n> Thanks")]
+    assert new_in("> Please make it blue.\n> Thanks") == [("own", "Please make it blue.\nThanks")]
     assert new_in(f"{WROTE}\n\n{LETTER}\n\nMake it red") == [("own", "Make it red")]
     small = "This e-mail is confidential and intended for its addressee."
     assert new_in(f"{quoted(LETTER)}\n\n{small}")[-1] == ("own", small)

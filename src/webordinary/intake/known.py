@@ -60,8 +60,13 @@ def _with_own_words(stretches: tuple[Stretch, ...], doubtful: tuple[StretchKind,
     for kind in (*doubtful, StretchKind.LEGAL):
         meant = {one for one in stretches if one.kind is kind and says_something(one.text)}
         if meant and sum(len(one.text) for one in meant) <= INSTRUCTION_CHARACTERS:
-            return tuple(replace(one, kind=StretchKind.OWN) if one in meant else one for one in stretches)
+            return tuple(_as_own(one) if one in meant else one for one in stretches)
     return stretches
+
+
+def _as_own(stretch: Stretch) -> Stretch:
+    lines = (line.removeprefix(">").removeprefix(" ") for line in stretch.text.split("\n"))
+    return Stretch(StretchKind.OWN, tidy("\n".join(lines)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,11 @@ class _Memory:
         return _joined(whole)
 
     def unknown_lines(self, text: str) -> str:
-        """A quoted text without the lines that are known."""
+        """A quoted text without the known lines around what is new; between new lines they are context."""
         lines = text.split("\n")
         known = _with_attributions(lines, self._known(lines))
-        unknown = tidy("\n".join(line for line, is_known in zip(lines, known, strict=True) if not is_known))
+        new = [at for at, is_known in enumerate(known) if not is_known]
+        unknown = tidy("\n".join(lines[new[0] : new[-1] + 1])) if new else ""
         return unknown if _words(unknown) or _LINK.search(unknown) else ""
 
     def _known(self, lines: Sequence[str]) -> list[bool]:

@@ -8,12 +8,12 @@ from webordinary.core.mail import StretchKind
 from webordinary.intake.phrases import ABOUT_A_MAIL, COLONS, CONTACT, DEVICE, RULE, SENT_FROM, SMALL_PRINT
 
 SIGNATURE_MARK = "-- "
-BARE_MARKS = frozenset({"--", "—"})
+BARE_MARKS = frozenset({"--", "---", "—"})
 SIGNATURE_LINES = 12  # of one whose mark lost its space; the space is what makes the mark safe
 LINE_CHARACTERS = 160
 SMALL_PRINT_LINES = 8  # that are looked at to tell whether it is about a mail
 CLOSING_LINES = 4  # an advertisement stands among the last ones
-ADVERTISEMENT_WORDS = 10
+ADVERTISEMENT_WORDS = 9
 
 
 def signature_kinds(lines: Sequence[str], sender_names: Collection[str] = ()) -> list[StretchKind]:

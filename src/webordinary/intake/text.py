@@ -179,7 +179,18 @@ def _following(lines: Sequence[str], at: int) -> str:
 
 
 def attribution(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """Where in this line, and for how many lines, it says who wrote what follows, and when; or (0, 0)."""
+    """Where in this line, and for how many lines, it says who wrote what follows, and when; or (0, 0).
+
+    "------- Original Message -------" right above it belongs to it.
+    """
+    begin, length = _plain_attribution(lines, at)
+    if length or at + 1 >= len(lines) or len(lines[at]) > MARKER_CHARACTERS:
+        return begin, length
+    begin, length = _plain_attribution(lines, at + 1) if MARK_IN_RULES.fullmatch(lines[at]) else (0, 0)
+    return (0, length + 1) if length and not begin else (0, 0)
+
+
+def _plain_attribution(lines: Sequence[str], at: int) -> tuple[int, int]:
     first = lines[at]
     before = max(0, len(first) - ATTRIBUTION_CHARACTERS)  # a whole paragraph may be on one line
     text = first[before:].strip()
@@ -213,7 +224,7 @@ def _attribution_of(lines: Sequence[str], at: int, length: int, before: int) -> 
 def _is_name(text: str) -> bool:
     """Tell "Scott Miller" from the beginning of a sentence."""
     words = text.split()
-    return 0 < len(words) <= NAME_WORDS and not any(word[0].islower() for word in words)
+    return len(words) == 1 or (1 < len(words) <= NAME_WORDS and not any(one[0].islower() for one in words))
 
 
 def _is_whole(text: str) -> bool:
@@ -238,7 +249,9 @@ def is_attribution(text: str, *, has_quote: bool) -> bool:
     verb = WROTE.search(text)
     if has_quote and has_date and (has_time or verb or "@" in text):
         return True
-    if has_quote and verb and _is_name(text[: verb.start()]) and not text[verb.end() :].strip(" :\uff1a"):
+    if has_quote and verb and not text[verb.end() :].strip(" :\uff1a") and _is_name(text[: verb.start()]):
+        return True
+    if has_quote and ADDRESS_AT_THE_END.search(text) and _is_name(text.partition("<")[0]):
         return True
     if verb:
         return (has_date and has_time) or ("@" in text and (has_date or has_time))
