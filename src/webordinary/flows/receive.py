@@ -35,6 +35,7 @@ from webordinary.dispatch.arrival_policy import arrival_of
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.history import History
+from webordinary.flows.status import status_of
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, is_reaction, read_arrival, read_wish, said, says_yes
 from webordinary.identify.mail_id import mail_id
@@ -291,7 +292,7 @@ class Reception:
             case Wish.STOP:
                 return await self._stop(draft, lane)
             case Wish.STATUS:
-                letter = self._letter(LetterKind.STATUS, draft.record, **await self._status(lane))
+                letter = self._letter(LetterKind.STATUS, draft.record, **await status_of(lane, self.backend))
             case Wish.UNCLEAR:
                 words = said(mail.own_words, mail.subject)
                 letter = self._letter(LetterKind.UNCLEAR, draft.record, words=words)
@@ -323,16 +324,6 @@ class Reception:
         return next(
             (letter.facts.get("job", "") for letter, _ in letters if letter.kind is LetterKind.STOPPED), None
         )
-
-    async def _status(self, lane: Lane) -> dict[str, str]:
-        open_jobs = [
-            job
-            for state in (JobState.RUNNING, JobState.RETRYING, JobState.QUEUED)
-            for job in await self.backend.ledger.jobs(limit=KNOWN_LANES_SHOWN, lane=lane, state=state)
-        ]
-        running = next((job.instruction for job in open_jobs if job.state is JobState.RUNNING), "")
-        waiting = sum(job.state is not JobState.RUNNING for job in open_jobs)
-        return {"project": lane.project, "running": running, "waiting": str(waiting)}
 
     # --- keeping --------------------------------------------------------------------------------------
 

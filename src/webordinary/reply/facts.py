@@ -31,6 +31,7 @@ SAID_OR_NOT = ("unchanged", "turned_elsewhere", "live_unchanged", "read_quote", 
 # Facts that are lists, one item a line.
 LISTS = (
     "also",
+    "previewed",
     "changes",
     "warnings",
     "projects",
@@ -89,6 +90,8 @@ def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]
         "answer": _mail_link(answer_address, "Yes", "Yes"),
         "publish_link": _mail_link(answer_address, answered_subject(case.mail.subject), "publish"),
         "undo_link": _mail_link(answer_address, answered_subject(case.mail.subject), "undo"),
+        "stop_link": _mail_link(answer_address, answered_subject(case.mail.subject), "stop"),
+        "live": web_address(given.get("live", "")),
         "words": first_line(given.get("words", ""), QUOTE_CHARACTERS),
         "excerpt": one_line(_LINK.sub("[link]", given.get("excerpt", "")), EXCERPT_CHARACTERS),
         "again": one_line(given.get("again", ""), ITEM_CHARACTERS),
