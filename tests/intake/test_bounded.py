@@ -11,14 +11,17 @@ import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from webordinary.adapters import bounded as module
 from webordinary.adapters.bounded import TOO_MUCH, Bounded, BoundedReader, OutOfBounds
 from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.intake.read import read_each
 
 MAIL = b"From: Scott <scott@example.com>\r\nMessage-ID: <a@example.com>\r\n\r\nhello\r\n"
+T = TypeVar("T")
 MEMORY_BYTES = 512 * 1024 * 1024
 
 
@@ -229,3 +232,56 @@ async def test_a_mail_as_large_as_allowed_goes_there_and_back() -> None:
     async with Bounded() as bounded:
         content = await bounded.run(bytes, 30 * 1024 * 1024)
     assert len(content) == 30 * 1024 * 1024
+
+
+def mail(number: int) -> bytes:
+    return MAIL.replace(b"hello", b"hello %d" % number)
+
+
+async def test_mails_that_have_to_wait_are_read_together_and_each_is_its_own() -> None:
+    """Twenty connections would otherwise wait for twenty trips to a process, and for twenty commits."""
+    calls: list[str] = []
+
+    class Watched(Bounded):
+        async def run(self, function: Callable[..., T], *arguments: object) -> T:
+            calls.append(function.__name__)
+            return await super().run(function, *arguments)
+
+    async with Watched(processes=2) as bounded:
+        reader = BoundedReader(bounded)
+        mails = await asyncio.gather(*(reader.read(mail(number)) for number in range(40)))
+    assert [one.own_words for one in mails if isinstance(one, ParsedMail)] == [
+        f"hello {n}" for n in range(40)
+    ]
+    assert calls.count("read") == 2
+    assert calls.count("read_each") <= 4
+
+
+async def test_one_that_is_out_of_bounds_takes_no_other_along() -> None:
+    """Those that were to be read together with it are read one by one."""
+
+    class Dying(Bounded):
+        async def run(self, function: Callable[..., T], *arguments: object) -> T:
+            if function is read_each:
+                return await super().run(eval, "__import__('os')._exit(3)")
+            return await super().run(function, *arguments)
+
+    async with Dying() as bounded:
+        reader = BoundedReader(bounded)
+        mails = await asyncio.gather(*(reader.read(mail(number)) for number in range(5)))
+    assert [one.own_words for one in mails if isinstance(one, ParsedMail)] == [f"hello {n}" for n in range(5)]
+
+
+async def test_who_hangs_up_while_waiting_takes_no_other_along() -> None:
+    async with Bounded() as bounded:
+        reader = BoundedReader(bounded)
+        readings = [asyncio.create_task(reader.read(mail(number))) for number in range(4)]
+        await asyncio.sleep(0)
+        readings[2].cancel()
+        first, second, gone, last = await asyncio.gather(*readings, return_exceptions=True)
+    assert isinstance(gone, asyncio.CancelledError)
+    assert [one.own_words for one in (first, second, last) if isinstance(one, ParsedMail)] == [
+        "hello 0",
+        "hello 1",
+        "hello 3",
+    ]

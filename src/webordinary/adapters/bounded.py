@@ -13,15 +13,18 @@ import os
 import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from webordinary.adapters.bounded_child import GRACE_SECONDS, LENGTH
 from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
-from webordinary.intake.read import read, unread
+from webordinary.intake.read import read, read_each, unread
 
 T = TypeVar("T")
+Mail = ParsedMail | UnreadableMail
 
 CALL_SECONDS = 10.0
 MEMORY_BYTES = 1536 * 1024 * 1024  # address space of one process: a photo of 60 million pixels, and libraries
@@ -32,6 +35,8 @@ STARTING_SECONDS = 20.0  # for a new process to load what it runs, on a busy mac
 PLAIN_VALUES = ("webordinary.core.mail", "webordinary.ports.images")
 
 PASSED_ON = frozenset({"PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"})
+
+TOGETHER_MAILS, TOGETHER_BYTES = 16, 64 * 1024  # how many small mails are read in one call, and how small
 
 TOO_MUCH = "reading it takes too much time or memory"
 
@@ -47,7 +52,7 @@ class Bounded:
         self, *, processes: int = 1, seconds: float = CALL_SECONDS, memory_bytes: int = MEMORY_BYTES
     ) -> None:
         """Set the limits. Processes start when they are needed."""
-        self._seconds, self._memory_bytes = seconds, memory_bytes
+        self._seconds, self._memory_bytes, self.processes = seconds, memory_bytes, processes
         self._all = [_Worker(memory_bytes) for _ in range(processes)]
         self._free: asyncio.LifoQueue[_Worker] = asyncio.LifoQueue()
         for worker in self._all:
@@ -152,18 +157,74 @@ async def _gone(process: Process | None) -> None:
 
 
 class BoundedReader:
-    """Reads mails in a process of its own. See `MailReader`."""
+    """Reads mails in a process of its own. See `MailReader`.
+
+    Small mails that have to wait for a process are read together: they come back together, and what becomes
+    of them shares a commit.
+    """
 
     def __init__(self, bounded: Bounded, own_domains: tuple[str, ...] = ()) -> None:
         """Read within these bounds; `own_domains` are those in our own Message-IDs."""
         self._bounded, self._own_domains = bounded, own_domains
+        self._busy = 0
+        self._waiting: deque[_Waiting] = deque()
+        self._batches: set[asyncio.Task[None]] = set()
 
-    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
+    async def read(self, raw: bytes, signed: SignedParts | None = None) -> Mail:
         """See `MailReader.read`."""
+        if signed is not None or len(raw) > TOGETHER_BYTES:
+            return await self._read_alone(raw, signed)
+        if self._busy >= self._bounded.processes or self._waiting:
+            waiting = _Waiting(raw, asyncio.get_running_loop().create_future())
+            self._waiting.append(waiting)
+            return await waiting.mail
+        self._busy += 1
+        try:
+            return await self._read_alone(raw, None)
+        finally:
+            self._busy -= 1
+            self._read_waiting()
+
+    async def _read_alone(self, raw: bytes, signed: SignedParts | None) -> Mail:
         try:
             return await self._bounded.run(read, raw, self._own_domains, signed)
         except OutOfBounds:
             return unread(raw, TOO_MUCH, self._own_domains)
+
+    def _read_waiting(self) -> None:
+        while self._waiting and self._busy < self._bounded.processes:
+            self._busy += 1
+            some = [self._waiting.popleft() for _ in range(min(len(self._waiting), TOGETHER_MAILS))]
+            batch = asyncio.create_task(self._read_together(some))
+            self._batches.add(batch)
+            batch.add_done_callback(self._batches.discard)
+
+    async def _read_together(self, some: list[_Waiting]) -> None:
+        """Read a few mails in one call; if that is out of bounds, each stands for itself."""
+        try:
+            raws = [one.raw for one in some]
+            try:
+                mails = await self._bounded.run(read_each, raws, self._own_domains)
+            except OutOfBounds:
+                mails = []
+            if len(mails) != len(some):
+                mails = [await self._read_alone(raw, None) for raw in raws]
+            for one, mail in zip(some, mails, strict=True):
+                if not one.mail.done():
+                    one.mail.set_result(mail)
+        finally:
+            for one in some:
+                one.mail.cancel()  # of no effect on those that are read
+            self._busy -= 1
+            self._read_waiting()
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A mail that nobody has read yet."""
+
+    raw: bytes
+    mail: asyncio.Future[Mail]
 
 
 # --- reading answers --------------------------------------------------------------------------------------

@@ -70,6 +70,11 @@ def unread(raw: bytes, reason: str, own_domains: Collection[str] = ()) -> Unread
         return UnreadableMail(content_hash(raw), reason)
 
 
+def read_each(raws: Sequence[bytes], own_domains: Collection[str]) -> list[ParsedMail | UnreadableMail]:
+    """Read several mails."""
+    return [read(raw, own_domains) for raw in raws]
+
+
 def content_hash(raw: bytes) -> str:
     """The name of these very bytes."""
     return hashlib.sha256(raw).hexdigest()
