@@ -13,6 +13,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -62,10 +63,24 @@ class Pace:
     retry_most: float = 3600.0
 
 
-class Receive(Protocol):
-    """Takes a mail in; see `Reception.receive`."""
+class Door(Protocol):
+    """Where mail goes in; see `Reception`."""
 
-    async def __call__(self, raw: bytes, envelope: Envelope, *, may_come_again: bool) -> MailRecord: ...
+    async def receive(self, raw: bytes, envelope: Envelope, *, may_come_again: bool) -> MailRecord:
+        """Take a mail in."""
+        ...
+
+    async def keep_unread(self, header: bytes, reason: str) -> MailRecord:
+        """Keep what is known of a mail that is not taken."""
+        ...
+
+
+class _Fate(Enum):
+    """What became of a mail."""
+
+    RECEIVED = "received"
+    LEFT = "left where it is"
+    GONE = "gone"  # somebody took it away
 
 
 @dataclass(slots=True)
@@ -83,14 +98,14 @@ class ImapPoller:
     def __init__(
         self,
         account: ImapAccount,
-        receive: Receive,
+        door: Door,
         address: str,
         checkpoints: Checkpoints,
         clock: Clock,
         pace: Pace | None = None,
     ) -> None:
         """Read a folder; `address` is ours: what mails say of whom they are for is held against it."""
-        self._account, self._receive, self._address = account, receive, address
+        self._account, self._door, self._address = account, door, address
         self._checkpoints, self._clock, self._pace = checkpoints, clock, pace or Pace()
         self._about = f"the mailbox of {account.user} at {account.host}"
         self._troubles = Troubles(log, clock.monotonic, TELL_EVERY_SECONDS)
@@ -251,8 +266,7 @@ class ImapPoller:
         self._settled &= there
         self._received &= there
         self._trials = {uid: trials for uid, trials in self._trials.items() if uid in there}
-        if any(uid >= first for uid in self._settled):
-            first = listed[-1] + 1
+        first = max([first, *(uid + 1 for uid in self._settled)])
         unsettled = [uid for uid in listed if uid not in self._settled]
         below = tuple(uid for uid in unsettled if uid < first)
         now = self._clock.now()
@@ -265,7 +279,10 @@ class ImapPoller:
     async def _take(self, connection: ImapConnection, uid: int, size: int) -> bool:
         """Receive a mail and put it aside; say whether it is settled. One that can't be is put off."""
         try:
-            if uid in self._received or await self._get(connection, uid, size):
+            fate = _Fate.RECEIVED if uid in self._received else await self._get(connection, uid, size)
+            if fate is _Fate.GONE:
+                return False
+            if fate is _Fate.RECEIVED:
                 await self._put_aside(connection, uid)
         except MailboxUnavailable as error:
             if self._failed(uid) > 1:  # not by chance
@@ -286,27 +303,35 @@ class ImapPoller:
         self._trials.pop(uid, None)
         return True
 
-    async def _get(self, connection: ImapConnection, uid: int, size: int) -> bool:
-        """Receive a mail; say whether it is to be put aside."""
-        if size > FETCHED_BYTES:
-            text = "%s: it has %d MB, more than the %d that are taken; it is left in %s for you to read"
-            log.warning(text, self._mail(uid), size >> 20, MAIL_BYTES >> 20, self._account.folder)
-            return False
-        if self._account.only_addressed:
+    async def _get(self, connection: ImapConnection, uid: int, size: int) -> _Fate:
+        """Receive a mail."""
+        too_large = size > FETCHED_BYTES
+        if too_large or self._account.only_addressed:
             header = await _far(partial(connection.fetch, header_only=True), uid)
-            if header is None or not names_us(header, self._address):
-                return False
+            if header is None:
+                return _Fate.GONE
+            if self._account.only_addressed and not names_us(header, self._address):
+                return _Fate.LEFT
+            if too_large:
+                return await self._leave(header, uid, size)
         raw = await _far(connection.fetch, uid)
-        if raw is None:  # somebody took it away meanwhile
-            return False
+        if raw is None:
+            return _Fate.GONE
         times = self._trials[uid].times if uid in self._trials else 0
         envelope = envelope_of(raw, self._address)
-        record = await self._receive(raw, envelope, may_come_again=times < UNSURE_TIMES_MAX)
+        record = await self._door.receive(raw, envelope, may_come_again=times < UNSURE_TIMES_MAX)
         log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
         self._received.add(uid)
         self._trials.pop(uid, None)
         self._has_received = True
-        return True
+        return _Fate.RECEIVED
+
+    async def _leave(self, header: bytes, uid: int, size: int) -> _Fate:
+        where = f"left in the folder {self._account.folder} of {self._account.user}"
+        reason = f"it has {size >> 20} MB, more than the {MAIL_BYTES >> 20} that are taken; it is {where}"
+        await self._door.keep_unread(header, reason)
+        log.warning("%s: %s", self._mail(uid), reason)
+        return _Fate.LEFT
 
     async def _put_aside(self, connection: ImapConnection, uid: int) -> None:
         """Move a mail that was received. Where that is refused it stays, and is not received again."""

@@ -115,6 +115,11 @@ class Reception:
                     )
                 return await self._doubted(mail, draft, doubt)
 
+    async def keep_unread(self, header: bytes, reason: str) -> MailRecord:
+        """Keep what is known of a mail that is not taken, its header and why, for the operator."""
+        draft = Admission(self._record(await self.reader.read(header)), header)
+        return await self._keep(draft, MailState.QUARANTINED, reason)
+
     async def _from_signer(
         self, mail: ParsedMail, draft: Admission, sender: str, signed: SignedOnly
     ) -> MailRecord:
