@@ -8,6 +8,7 @@ the same. How the body is to be taken apart is read from the body itself where C
 
 from __future__ import annotations
 
+import quopri
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -15,7 +16,7 @@ from dataclasses import replace
 
 from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.intake.body import contents
-from webordinary.intake.headers import body_of, read_headers
+from webordinary.intake.headers import base64_bytes, body_of, read_headers
 from webordinary.intake.mime_fields import kind_of_field
 from webordinary.intake.parts import check_size, read_parts
 from webordinary.intake.problems import CannotRead
@@ -28,6 +29,16 @@ _OPENING = re.compile(
     rb"(?:\r?\n)*"
     rb"(?:This is a (?:multi-?part|cryptographically signed) message in MIME format\.*[ ]?(?:\r?\n)+)?"
     rb"--([!-~](?:[ -~]{0,68}[!-~])?)\r?\nContent-[A-Za-z-]+:",
+    re.IGNORECASE,
+)
+_PART = re.compile(rb"^--[!-~][^\r\n]{0,80}\r?\nContent-[A-Za-z-]+:", re.IGNORECASE | re.MULTILINE)
+_DELIMITER = re.compile(rb"^--[!-~][^\r\n]{0,80}", re.MULTILINE)
+_CLOSING = re.compile(rb"^--[!-~][^\r\n]{0,80}--[ \t]*(?=\r?$)", re.MULTILINE)
+_MARKUP = re.compile(  # what makes another text of a body when it is read as HTML, or no longer as HTML
+    rb"<(?:[!?]|/?(?:a|abbr|address|article|b|base|big|blockquote|body|br|button|center|cite|code|col|dd|del|div|dl"
+    rb"|dt|em|font|footer|form|h[1-6]|head|header|hr|html|i|iframe|img|input|ins|label|li|link|main|map|mark|meta"
+    rb"|nav|object|ol|option|p|pre|q|s|script|section|select|small|span|strike|strong|style|sub|sup|svg|table|tbody"
+    rb"|td|textarea|tfoot|th|thead|title|tr|tt|u|ul|video|wbr|[a-z]+:[a-z]+)[\s/>])|&(?:[a-z]{2,8}|#x?[0-9a-f]+);",
     re.IGNORECASE,
 )
 _BASE64_LINES = re.compile(rb"(?:[A-Za-z0-9+/]{1,998}\r?\n)*[A-Za-z0-9+/]+={0,2}")
@@ -102,7 +113,10 @@ def _content_fields(claimed: dict[str, bytes], signed: SignedParts, body: bytes)
     boundary = _boundary(body)
     if boundary is not None:
         return _container(boundary, body)
-    return _field("Content-Transfer-Encoding", _encoding(body))
+    encoding = _encoding(body)
+    if _has_parts(body) or _MARKUP.search(_decoded(body, encoding)):
+        raise CannotRead(UNSETTLED)
+    return _field("Content-Transfer-Encoding", encoding)
 
 
 def _field(name: str, value: bytes) -> bytes:
@@ -115,6 +129,14 @@ def _boundary(body: bytes) -> bytes | None:
     if opening is None or not body.rstrip(b"\r\n").endswith(b"\n--%s--" % opening[1]):
         return None
     return opening[1]
+
+
+def _has_parts(body: bytes) -> bool:
+    """Say whether some Content-Type could find parts in a body that does not begin and end with them."""
+    if _PART.search(body):
+        return True
+    closed = {line.rstrip()[:-2] for line in _CLOSING.findall(body)}
+    return any(line.rstrip() in closed for line in _DELIMITER.findall(body))
 
 
 def _container(boundary: bytes, body: bytes) -> bytes:
@@ -144,6 +166,12 @@ def _encoding(body: bytes) -> bytes:
     escapes = _ESCAPES.findall(body + b"\r\n")
     is_quoted = all(not odd and (not code or code == b"3D" or code >= b"80") for code, odd in escapes)
     return b"quoted-printable" if escapes and is_quoted else b""
+
+
+def _decoded(body: bytes, encoding: bytes) -> bytes:
+    if encoding == b"base64":
+        return base64_bytes(body)
+    return quopri.decodestring(body) if encoding else body
 
 
 def _is_base64(text: bytes) -> bool:
