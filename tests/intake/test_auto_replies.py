@@ -44,6 +44,8 @@ INDIRECT = [
     "List-Post: <mailto:x@example.org>",
     "List-Post: NO",  # an announcement list, RFC 2369
     "X-Mailing-List: bakers@example.org",
+    "List-Archive: <https://lists.example.org/bakers>",
+    "X-BeenThere: bakers@lists.example.org",
     THREAD + "Subject: Out of Office: hello",
     THREAD + "Subject: =?utf-8?q?R=C3=A9ponse_automatique=C2=A0=3A?= x",
     THREAD + "Subject: Automatische Antwort: x",

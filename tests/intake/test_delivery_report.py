@@ -1,6 +1,9 @@
 """Delivery reports as mail servers write them: which say that a letter failed for good, and which do not."""
 
+import base64
+import quopri
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -94,15 +97,45 @@ def test_what_is_no_failure_for_good_is_none(raw: bytes) -> None:
     assert why_undeliverable(raw) == ""
 
 
-def test_older_servers_are_understood() -> None:
-    exim = b"X-Failed-Recipients: scott@example.com\r\nSubject: Mail delivery failed\r\n\r\nno such user\r\n"
-    qmail = (
-        b"From: MAILER-DAEMON@example.com\r\n\r\nHi. This is the qmail-send program at example.com.\r\n\r\n"
-        b"<scott@example.com>:\r\nSorry, no mailbox here by that name. (#5.1.1)\r\n"
-    )
-    assert why_undeliverable(exim)
-    assert why_undeliverable(qmail) == "5.1.1"
-    assert why_undeliverable(qmail.replace(b"(#5.1.1)", b"(#4.4.1)")) == ""
+@pytest.mark.parametrize(
+    ("name", "encode"), [("base64", base64.encodebytes), ("quoted-printable", quopri.encodestring)]
+)
+def test_a_report_that_a_gateway_encoded_is_read(name: str, encode: Callable[[bytes], bytes]) -> None:
+    fields = f"Reporting-MTA: dns; mx.example.org\r\n\r\n{FAILED}\r\n".replace("\n", "\r\n").encode()
+    raw = report().partition(b"Content-Type: message/delivery-status")[0]
+    raw += f"Content-Type: message/delivery-status\r\nContent-Transfer-Encoding: {name}\r\n\r\n".encode()
+    assert why_undeliverable(raw + encode(fields) + b"\r\n--b1--\r\n").startswith("5.1.1")
+
+
+QMAIL = (
+    b"From: MAILER-DAEMON@example.com\r\nSubject: failure notice\r\n\r\nHi. This is the mail program.\r\n\r\n"
+    b"<scott@example.com>:\r\nSorry, no mailbox here by that name. (#5.1.1)\r\n"
+)
+EXIM = b"X-Failed-Recipients: scott@example.com\r\nSubject: Mail delivery failed\r\n\r\nno such user\r\n"
+PLAIN = (
+    b"From: Mail Delivery System <postmaster@example.com>\r\nSubject: Undelivered mail\r\n\r\n"
+    b"The remote server 192.0.2.5 said:\r\n550 Requested action not taken: mailbox unavailable\r\n"
+)
+
+
+@pytest.mark.parametrize("raw", [QMAIL, EXIM, PLAIN])
+def test_servers_from_before_the_standard_are_understood(raw: bytes) -> None:
+    assert why_undeliverable(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        QMAIL.replace(b"(#5.1.1)", b"(#4.4.1)"),
+        EXIM.replace(b"Mail delivery failed", b"Warning: message delayed 24 hours"),
+        PLAIN.replace(b"Undelivered mail", b"Delivery Status Notification (Delay)"),
+        PLAIN.replace(b"550 Requested action not taken", b"450 4.2.0 Requested action not taken"),
+        PLAIN.replace(b"550 Requested", b"see 5.1.1.20:5500"),
+        PLAIN.replace(b"postmaster@", b"scott@"),  # a person, or their note of absence
+    ],
+)
+def test_what_older_servers_say_otherwise_is_no_failure(raw: bytes) -> None:
+    assert why_undeliverable(raw) == ""
 
 
 @pytest.mark.parametrize(

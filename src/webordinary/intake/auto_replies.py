@@ -27,8 +27,13 @@ _RESPONDERS = frozenset(
 )
 _BULK = frozenset({"bulk", "list", "junk"})
 _REPLY = frozenset({"auto_reply", "auto-reply"})
-_LIST = frozenset({"list-id", "list-post", "mailing-list", "x-mailing-list", "x-mailman-version"})
-_MARKETING = frozenset({"list-unsubscribe", "list-unsubscribe-post", "x-campaign-id", "x-campaignid"})
+_LIST = frozenset(
+    {"list-id", "list-post", "list-archive", "list-subscribe", "list-owner"}
+    | {"mailing-list", "x-mailing-list", "x-mailman-version", "x-beenthere"}
+)
+_MARKETING = frozenset(
+    {"list-unsubscribe", "list-unsubscribe-post", "list-help", "x-campaign-id", "x-campaignid"}
+)
 # What servers put before the subject of a note of absence, in the languages that mail servers speak.
 _AWAY = re.compile(
     r"(?:auto(?:matic|mated)?[- ]?(?:reply|response)|out of (?:the )?office(?: auto[- ]?reply)?"
