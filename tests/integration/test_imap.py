@@ -21,7 +21,8 @@ from tests.flows.door import ADDRESS, KEY, SCOTT, Door
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, Proxy, imap_server, proxy_to
 from webordinary.adapters import imap_client, imap_mailbox
 from webordinary.adapters.imap_connection import ImapAccount, probe
-from webordinary.adapters.imap_mailbox import ImapPoller, Pace
+from webordinary.adapters.imap_mailbox import ImapPoller
+from webordinary.adapters.imap_pace import Pace
 from webordinary.adapters.smtp_relay import Encryption
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.memory.open import open_memory

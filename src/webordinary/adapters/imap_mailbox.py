@@ -12,12 +12,13 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from webordinary.adapters.imap_connection import ImapAccount, ImapConnection, batches, told
+from webordinary.adapters.imap_pace import Pace, Retries, slower
 from webordinary.core.errors import (
     BackendUnavailable,
     CannotTellNow,
@@ -48,21 +49,6 @@ SETTLED_SECONDS = 24 * 3600.0  # how often it is noted since when all is settled
 SKEW_SECONDS = 3600.0  # how far the server's clock may be from ours
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How long to wait, in seconds. Whatever repeats becomes slower, up to a bound."""
-
-    look: float = 30.0  # between two looks, where the server does not tell of new mail
-    idle: float = 300.0  # and where it does: lines die silently, and some servers forget to tell
-    news: float = 1.0  # at least, between two looks at a server that tells all the time
-    reconnect: float = 0.25
-    reconnect_most: float = 120.0
-    login: float = 60.0  # after a refused one: servers lock users out who try too often
-    login_most: float = 900.0
-    retry: float = 60.0  # of one mail
-    retry_most: float = 3600.0
-
-
 class Door(Protocol):
     """Where mail goes in; see `Reception`."""
 
@@ -81,15 +67,6 @@ class _Fate(Enum):
     RECEIVED = "received"
     LEFT = "left where it is"
     GONE = "gone"  # somebody took it away
-
-
-@dataclass(slots=True)
-class _Trials:
-    """What was tried with a mail in vain."""
-
-    times: int = 0
-    put_off: int = 0
-    due: float = 0.0  # not before that
 
 
 class ImapPoller:
@@ -114,7 +91,7 @@ class ImapPoller:
         self._received: set[int] = set()
         self._settled: set[int] = set()  # received and put aside, or left for good
         self._unmoved: dict[int, float] = {}  # of those that were settled: when to try again
-        self._trials: dict[int, _Trials] = {}
+        self._retries = Retries(self._pace, clock)
         self._idle_deaths = 0
         self._has_received = False  # any mail, over this connection
 
@@ -140,12 +117,8 @@ class ImapPoller:
     def _pause(self, trouble: Exception, failures: int) -> float:
         pace = self._pace
         if isinstance(trouble, LoginRefused):
-            return self._slower(pace.login, failures, pace.login_most)
-        return self._slower(pace.reconnect, failures, pace.reconnect_most)
-
-    def _slower(self, first: float, times: int, most: float) -> float:
-        """Twice as long each time, with some chance in it."""
-        return min(first * 2.0 ** min(times - 1, 30), most) * (0.75 + self._clock.chance() / 2)
+            return slower(pace.login, failures, pace.login_most, self._clock)
+        return slower(pace.reconnect, failures, pace.reconnect_most, self._clock)
 
     async def _stay_connected(self) -> None:
         connection = ImapConnection(self._account)
@@ -172,7 +145,7 @@ class ImapPoller:
 
     async def _wait(self, connection: ImapConnection) -> None:
         now, pace = self._clock.monotonic(), self._pace
-        due = [trials.due for trials in self._trials.values()] + list(self._unmoved.values())
+        due = [*self._retries.due(), *self._unmoved.values()]
         soonest = max(min(due, default=now + pace.idle) - now, 0.0)
         if not connection.can_idle or self._idle_deaths >= IDLE_DEATHS_MAX:
             await self._clock.sleep(min(pace.look, soonest))
@@ -207,8 +180,9 @@ class ImapPoller:
                 self._about,
                 folder.mails,
             )
-        for known_by_uid in (self._received, self._settled, self._unmoved, self._trials):
+        for known_by_uid in (self._received, self._settled, self._unmoved):
             known_by_uid.clear()
+        self._retries.keep_only(())
         await self._save(now_known)
 
     async def _begin_again(
@@ -238,8 +212,7 @@ class ImapPoller:
         await self._move_late(connection)
         listed = await _far(connection.uids, self._checkpoint.first_uid, self._checkpoint.unsettled)
         await self._note(listed)
-        now = self._clock.monotonic()
-        due = [uid for uid in listed if uid not in self._settled and self._due(uid) <= now]
+        due = [uid for uid in listed if uid not in self._settled and self._retries.is_due(uid)]
         settled = 0
         stuck: dict[int, BackendUnavailable] = {}
         for some in batches(due):
@@ -249,11 +222,11 @@ class ImapPoller:
                     settled += await self._take(connection, uid, sizes.get(uid, 0))
                 except BackendUnavailable as error:
                     # The store is away, or it is this mail. Once more in order; then without it.
-                    if self._failed(uid) == 1:
+                    if self._retries.failed(uid) == 1:
                         raise
                     stuck[uid] = error
         for uid, why in stuck.items():
-            if not settled and not self._trials[uid].put_off:
+            if not settled and not self._retries.was_put_off(uid):
                 raise why
             self._postpone(uid, why)
         return settled
@@ -265,7 +238,7 @@ class ImapPoller:
         there, first = set(listed), checkpoint.first_uid
         self._settled &= there
         self._received &= there
-        self._trials = {uid: trials for uid, trials in self._trials.items() if uid in there}
+        self._retries.keep_only(there)
         first = max([first, *(uid + 1 for uid in self._settled)])
         unsettled = [uid for uid in listed if uid not in self._settled]
         below = tuple(uid for uid in unsettled if uid < first)
@@ -285,22 +258,22 @@ class ImapPoller:
             if fate is _Fate.RECEIVED:
                 await self._put_aside(connection, uid)
         except MailboxUnavailable as error:
-            if self._failed(uid) > 1:  # not by chance
+            if self._retries.failed(uid) > 1:  # not by chance
                 self._postpone(uid, error)
             raise
         except BackendUnavailable:
             raise
         except (CannotTellNow, MailboxRefused) as error:
-            self._failed(uid)
+            self._retries.failed(uid)
             self._postpone(uid, error)
             return False
         except Exception as error:
             log.exception("%s: a mistake of ours", self._mail(uid))
-            self._failed(uid)
+            self._retries.failed(uid)
             self._postpone(uid, error)
             return False
         self._settled.add(uid)
-        self._trials.pop(uid, None)
+        self._retries.forget(uid)
         return True
 
     async def _get(self, connection: ImapConnection, uid: int, size: int) -> _Fate:
@@ -317,12 +290,12 @@ class ImapPoller:
         raw = await _far(connection.fetch, uid)
         if raw is None:
             return _Fate.GONE
-        times = self._trials[uid].times if uid in self._trials else 0
         envelope = envelope_of(raw, self._address)
-        record = await self._door.receive(raw, envelope, may_come_again=times < UNSURE_TIMES_MAX)
+        may_come_again = self._retries.times(uid) < UNSURE_TIMES_MAX
+        record = await self._door.receive(raw, envelope, may_come_again=may_come_again)
         log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
         self._received.add(uid)
-        self._trials.pop(uid, None)
+        self._retries.forget(uid)
         self._has_received = True
         return _Fate.RECEIVED
 
@@ -356,25 +329,11 @@ class ImapPoller:
         for uid in [uid for uid, due in self._unmoved.items() if due <= now]:
             await self._put_aside(connection, uid)
 
-    # --- what failed --------------------------------------------------------------------------------------
-
-    def _due(self, uid: int) -> float:
-        trials = self._trials.get(uid)
-        return trials.due if trials else 0.0
-
-    def _failed(self, uid: int) -> int:
-        trials = self._trials.setdefault(uid, _Trials())
-        trials.times += 1
-        return trials.times
-
     def _postpone(self, uid: int, error: Exception) -> None:
-        """Go on without this mail, and come back to it later and later."""
-        trials, pace = self._trials[uid], self._pace
-        trials.put_off += 1
-        seconds = self._slower(pace.retry, 2 * trials.put_off - 1, pace.retry_most)
-        trials.due = self._clock.monotonic() + seconds
-        tell = log.warning if trials.put_off == 1 else log.debug
+        """Go on without this mail, and come back to it."""
+        tell = log.debug if self._retries.was_put_off(uid) else log.warning
         tell("%s: it is tried again later: %s", self._mail(uid), told(error))
+        self._retries.put_off(uid)
 
     def _mail(self, uid: int) -> str:
         return f"{self._about}: the mail with UID {uid}"

@@ -12,7 +12,8 @@ from webordinary.adapters.bounded import Bounded, BoundedReader
 from webordinary.adapters.dkim_signing import DkimSigner, SigningMailer, open_signer
 from webordinary.adapters.images import PillowImages
 from webordinary.adapters.imap_connection import ImapAccount
-from webordinary.adapters.imap_mailbox import ImapPoller, Pace
+from webordinary.adapters.imap_mailbox import ImapPoller
+from webordinary.adapters.imap_pace import Pace
 from webordinary.adapters.keeping_mailer import KeepingMailer
 from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OriginChecks
 from webordinary.adapters.mail_checks.live_resolver import LiveResolver
