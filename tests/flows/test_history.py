@@ -14,6 +14,7 @@ from tests.flows.workbench import Bench
 from webordinary.adapters.folder_mailer import FolderMailer
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite.open import open_sqlite
+from webordinary.core.job import Intent
 from webordinary.core.mail import MailId, MailRecord, MailState, ParsedMail
 from webordinary.core.outcome import Done
 from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room, Worked
@@ -58,6 +59,16 @@ async def test_words_below_a_quote_without_marks_are_found(backed: tuple[Door, F
     unmarked = QUOTE.replace("\n> ", "\n")
     await door.mail(f"{unmarked}\r\nPaint it red instead", number="2", answers="<1@example.com>")
     assert (await door.jobs())[-1] == ("amelia/scott", "Paint it red instead")
+
+
+async def test_a_command_is_read_although_a_program_tore_the_quote(backed: tuple[Door, FolderMailer]) -> None:
+    """Words that were wrapped off a quoted line are nobody's instruction."""
+    door, letters = backed
+    await answered(door, letters)
+    torn = QUOTE.replace("mail as soon\r\n> as it", "mail\r\nas soon\r\n> as it")
+    await door.mail(f"undo\r\n\r\n{torn}", number="2", answers="<1@example.com>")
+    newest = (await door.backend.ledger.jobs(limit=1))[0]
+    assert (newest.intent, newest.instruction) == (Intent.UNDO, "undo")
 
 
 async def test_a_reply_of_nothing_but_history_is_empty(backed: tuple[Door, FolderMailer]) -> None:

@@ -41,6 +41,7 @@ from webordinary.identify.intent import Wish, is_reaction, read_arrival, read_wi
 from webordinary.identify.mail_id import mail_id
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.files import web_ready
+from webordinary.intake.known import may_hide_own_words
 from webordinary.intake.signed_view import UNSETTLED, as_signed
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
@@ -231,7 +232,7 @@ class Reception:
                 return await self._over_quota(draft, empty)
             mail = await web_ready(mail, self.images)
         session = found.session or Session(SessionId(record.id[:16]), lane, mail.subject, self.clock.now())
-        if not mail.own_words:  # some may be hidden in what looks quoted
+        if may_hide_own_words(mail.stretches):
             history = History(self.backend, self.reader, self.letters)
             mail = replace(mail, stretches=await history.new_in(mail, lane, session.id, record.received_at))
         draft = replace(

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from webordinary.core.mail import Stretch, StretchKind, own_words
 from webordinary.intake.limits import INSTRUCTION_CHARACTERS, KNOWN_CHARACTERS
@@ -47,6 +48,13 @@ def new_stretches(
             kept.append(replace(stretch, text=text))
     is_doubtful = not has_files or kept != list(whole)
     return _with_own_words(tuple(kept), (StretchKind.QUOTED,) if is_doubtful else ())
+
+
+def may_hide_own_words(stretches: Sequence[Stretch]) -> bool:
+    """Tell whether other words may be own than those marked so: what is known decides."""
+    kinds = [stretch.kind for stretch in stretches]
+    may_be_torn = (StretchKind.QUOTED, StretchKind.OWN) in pairwise(kinds)
+    return may_be_torn or (bool(kinds) and StretchKind.OWN not in kinds)
 
 
 def _is_answered(stretches: Sequence[Stretch], at: int) -> bool:
