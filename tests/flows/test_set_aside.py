@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.flows.door import ELSEWHERE, HERE, SCOTT, Door, door
+from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, SCOTT, Door, door
 from webordinary.adapters.mail_checks.checks import OfflineChecks
-from webordinary.core.mail import Envelope, LetterKind, MailState
+from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
+from webordinary.core.session_token import session_address
 from webordinary.ports.mail_checks import Checks, Dmarc, Spf
 
 __all__ = ["door"]
@@ -49,6 +50,56 @@ async def test_a_member_whose_mail_is_set_aside_is_told_once_a_day(door: Door, e
     door.clock.advance(DAY)
     await door.mail("Change the title", number="4", extra=extra)
     assert await kinds(door) == [LetterKind.SET_ASIDE] * 2
+
+
+@pytest.mark.parametrize("extra", [LIST, BULK])
+async def test_a_mail_that_was_set_aside_is_carried_out_when_its_sender_says_yes(
+    door: Door, extra: str
+) -> None:
+    """Also if their provider stamps every mail of theirs; not when anybody else does, nor by other words."""
+    await door.onboard("amelia/scott", SCOTT)
+    aside = await door.mail("Change the title", extra=extra)
+    ((letter, _),) = await door.backend.outbox.letters(limit=5)
+    answer = replace(HERE, recipients=(session_address(SessionId(letter.facts["token"]), KEY, ADDRESS),))
+    await door.mail("yes", sender="eve@example.org", number="2", envelope=answer)
+    await door.mail("What is this?", number="3", envelope=answer, extra=extra)
+    assert await door.jobs() == []
+    said = await door.mail("Yes!", number="4", envelope=answer, extra=extra)
+    assert said.state is MailState.ANSWERED
+    assert await door.jobs() == [("amelia/scott", "Change the title")]
+    await door.mail("Yes!", number="5", envelope=answer)
+    assert len(await door.jobs()) == 1
+    taken = await door.backend.mailbox.mail(aside.id)
+    assert taken is not None
+    assert taken.state is MailState.ACCEPTED
+
+
+async def test_a_new_request_as_the_answer_is_a_request(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    await door.mail("Change the title", extra=LIST)
+    ((letter, _),) = await door.backend.outbox.letters(limit=5)
+    answer = replace(HERE, recipients=(session_address(SessionId(letter.facts["token"]), KEY, ADDRESS),))
+    record = await door.mail("Change the colour to blue", number="2", envelope=answer)
+    assert record.state is MailState.ACCEPTED
+    assert await door.jobs() == [("amelia/scott", "Change the colour to blue")]
+
+
+@pytest.mark.parametrize("first", [LIST, ""])
+async def test_a_mail_to_a_list_and_to_us_is_a_mail_to_us(door: Door, first: str) -> None:
+    """Both copies have one Message-ID; whichever comes first, it is carried out once."""
+    await door.onboard("amelia/scott", SCOTT)
+    await door.mail("Change the title", extra=first)
+    await door.mail("Change the title", extra="" if first else LIST)
+    assert await door.jobs() == [("amelia/scott", "Change the title")]
+    if not first:
+        assert await kinds(door) == [LetterKind.ACCEPTED]
+
+
+async def test_a_mail_that_was_answered_is_not_set_aside_by_its_second_copy(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    await door.mail("help")
+    assert (await door.mail("help", extra=LIST)).state is MailState.ANSWERED
+    assert await kinds(door) == [LetterKind.HELP]
 
 
 @pytest.mark.parametrize("extra", [LIST, BULK])

@@ -263,6 +263,14 @@ async def test_whose_mail_was_set_aside_is_told(post: Post) -> None:
     assert "I set your mail aside." in post.delivered()[0].text
 
 
+async def test_nobody_is_told_that_a_mail_was_set_aside_that_was_taken_up_since(post: Post) -> None:
+    """A mail to a list and to us comes twice."""
+    mail = await post.mail_comes(state=MailState.ACCEPTED)
+    await post.backend.outbox.owe(Letter("set aside amelia 17", LetterKind.SET_ASIDE, mail.id))
+    async with post.sending():
+        await post.until("abandoned: the mail was taken up after all")
+
+
 @pytest.mark.parametrize("state", [MailState.IGNORED, MailState.QUARANTINED])
 async def test_automatic_and_doubtful_mail_is_never_answered(post: Post, state: MailState) -> None:
     await post.owe_help(await post.mail_comes(state=state))

@@ -224,13 +224,13 @@ class MailRecord:
 
 # A mail in one of these states may still become something else.
 OPEN_TO_CHANGE = frozenset(
-    {MailState.QUARANTINED, MailState.ANSWERED, MailState.REFUSED, MailState.UNREADABLE}
+    {MailState.QUARANTINED, MailState.ANSWERED, MailState.REFUSED, MailState.UNREADABLE, MailState.IGNORED}
 )
 
 
 def reconsidered(known: MailRecord, wanted: MailRecord) -> MailRecord:
     """What is kept of a mail that is known: one that was doubted may be believed now, never the reverse."""
-    if known.state in OPEN_TO_CHANGE and wanted.state is not MailState.QUARANTINED:
+    if known.state in OPEN_TO_CHANGE and wanted.state not in {MailState.QUARANTINED, MailState.IGNORED}:
         return replace(wanted, received_at=known.received_at, job=known.job)
     return known
 
@@ -254,6 +254,9 @@ class LetterKind(StrEnum):
     STATUS = "status"
     STOPPED = "stopped"
 
+
+# An answer to these does something for whoever can send it: only their reader may know where it goes.
+QUESTIONS = frozenset({LetterKind.CONFIRM, LetterKind.SET_ASIDE})
 
 # What is said about a job's end, each at most once a job.
 FINAL_LETTERS = frozenset({LetterKind.DONE, LetterKind.FAILED, LetterKind.PREEMPTED, LetterKind.DEAD})

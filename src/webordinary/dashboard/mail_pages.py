@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from webordinary.core.errors import NotFound
-from webordinary.core.mail import Letter, LetterKind, MailState
+from webordinary.core.mail import QUESTIONS, Letter, LetterKind, MailState
 from webordinary.dashboard.asking import Asked, text_of
 from webordinary.dashboard.front import Front, as_file, as_picture, as_text, readable
 from webordinary.dashboard.reading import letters_page, mail_of, mails_page
@@ -95,8 +95,8 @@ class MailPages:
     async def letter(self, request: Request) -> Response:
         Asked(request, "told")
         letter, standing = await self._letter(text_of(request, "kind"), text_of(request, "about"))
-        # A letter that asks "was that you?" holds the address that says yes: not for everybody who may look.
-        hidden = letter.kind is LetterKind.CONFIRM and not self._front.keeper.signed_in(request)
+        # A letter that asks something holds the address that says yes: not for everybody who may look.
+        hidden = letter.kind in QUESTIONS and not self._front.keeper.signed_in(request)
         sent = await self._parts.sent_mail(letter) if self._parts.sent_mail and not hidden else None
         return await self._front.page(
             request,

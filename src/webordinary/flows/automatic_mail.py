@@ -23,6 +23,7 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.ports.mail_checks import MailChecks
 
+ASIDE = "aside-"  # a token that was mailed to the address on file, for one mail that was set aside
 DAY_SECONDS = 24 * 3600.0
 
 
@@ -93,4 +94,5 @@ class AutomaticMail:
         if not isinstance(verdict, Authenticated) and not verdict.weak:
             return SetAside(automatic.reason)
         about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
-        return SetAside(automatic.reason, (Letter(about, LetterKind.SET_ASIDE, record.id),))
+        letter = Letter(about, LetterKind.SET_ASIDE, record.id, {"token": f"{ASIDE}{record.id}"})
+        return SetAside(automatic.reason, (letter,))

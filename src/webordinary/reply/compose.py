@@ -11,7 +11,7 @@ from email.policy import SMTP
 from email.utils import format_datetime
 
 from webordinary.core.errors import BadInput
-from webordinary.core.mail import Letter, LetterKind, SessionId
+from webordinary.core.mail import QUESTIONS, Letter, SessionId
 from webordinary.core.session_token import session_address, session_token
 from webordinary.reply.clean import one_line
 from webordinary.reply.facts import Case, facts_of, session_of
@@ -116,7 +116,7 @@ def _subject(case: Case) -> str:
 
 def _answer_address(letter: Letter, case: Case, letterhead: Letterhead) -> str:
     """Where an answer should go: into the conversation; for a question of ours, to that question."""
-    token = letter.facts.get("token") if letter.kind is LetterKind.CONFIRM else session_of(letter, case)
+    token = letter.facts.get("token") if letter.kind in QUESTIONS else session_of(letter, case)
     address = sendable(letterhead.address)
     return session_address(SessionId(token), letterhead.key, address) if token else address
 

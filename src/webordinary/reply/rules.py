@@ -83,6 +83,8 @@ def why_not_send(letter: Letter, case: Case, letterhead: Letterhead) -> str:
     local, _, domain = mail.from_address.lower().rpartition("@")
     if mail.state is MailState.IGNORED and letter.kind is not LetterKind.SET_ASIDE:
         return f"the mail it answers is automatic: {mail.reason}"
+    if mail.state is not MailState.IGNORED and letter.kind is LetterKind.SET_ASIDE:
+        return "the mail was taken up after all"
     if mail.state is MailState.QUARANTINED and letter.kind is not LetterKind.CONFIRM:
         return "nobody knows who wrote the mail it answers"
     if letter.kind in TO_STRANGERS and is_unattended(mail.from_address):
