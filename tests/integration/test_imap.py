@@ -352,12 +352,14 @@ async def test_a_mail_that_stays_is_not_received_again_by_the_next_process(desk:
     assert len(desk.mailbox.mails()) == 2
 
 
-@pytest.mark.parametrize("how", [How.CUT, How.BYE, How.NO])
-async def test_a_mail_that_cannot_be_fetched_blocks_no_other(desk: Desk, how: How) -> None:
+@pytest.mark.parametrize(
+    ("what", "how"), [("BODY", How.CUT), ("BODY", How.BYE), ("BODY", How.NO), ("RFC822.SIZE", How.CUT)]
+)
+async def test_a_mail_that_cannot_be_fetched_blocks_no_other(desk: Desk, what: str, how: How) -> None:
     """A server may die of one mail, every time; the others must not wait for it."""
     for number in "123":
         desk.mailbox.add(mail(f"Change {number}", number))
-    poison = Fault(r"UID FETCH 101 \(UID BODY", how, 1000)
+    poison = Fault(rf"UID FETCH 101 \(UID {what}", how, 1000)
     desk.proxy.faults.append(poison)
     async with desk.reading():
         await desk.eventually("Change 2", "Change 3")

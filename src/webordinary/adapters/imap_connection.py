@@ -154,7 +154,7 @@ class ImapConnection:
         except MailboxRefused:  # by some servers, when the folder is empty
             found = set(self._search("UNDELETED"))
         listed = {uid for uid in found if uid >= first}  # "n:*" always has the last one
-        for some in batches(others):
+        for some in _batches(others):
             listed.update(set(self._search(f"UID {_uid_set(some)} UNDELETED")) & set(some))
         return sorted(listed)
 
@@ -164,20 +164,21 @@ class ImapConnection:
         date = f"{day.tm_mday}-{_MONTHS[day.tm_mon - 1]}-{day.tm_year}"
         candidates = self._search(f"SINCE {date} UNDELETED")
         older = set()
-        for some in batches(candidates):
+        for some in _batches(candidates):
             for uid, item in self._fetched(some, "(UID INTERNALDATE)"):
                 came = imaplib.Internaldate2tuple(item)
                 if came is not None and time.mktime(came) < moment:
                     older.add(uid)
         return [uid for uid in candidates if uid not in older]
 
-    def sizes(self, uids: Sequence[int]) -> dict[int, int]:
-        """Ask how large some mails are; what the server does not tell is left out."""
-        sizes = {}
-        for uid, item in self._fetched(uids, "(UID RFC822.SIZE)"):
-            if found := _SIZE.search(item):
-                sizes[uid] = int(found[1])
-        return sizes
+    def size(self, uid: int) -> int:
+        """Ask how large a mail is; 0 if the server does not tell."""
+        with contextlib.suppress(MailboxRefused):
+            for number, item in self._fetched([uid], "(UID RFC822.SIZE)"):
+                found = _SIZE.search(item)
+                if number == uid and found:
+                    return int(found[1])
+        return 0
 
     def fetch(self, uid: int, *, header_only: bool = False) -> bytes | None:
         """Read a mail as it came, without marking it as read; None if it is gone."""
@@ -348,6 +349,6 @@ def _uid_set(uids: Sequence[int]) -> str:
     return ",".join(map(str, uids))
 
 
-def batches(uids: Sequence[int]) -> Iterable[Sequence[int]]:
+def _batches(uids: Sequence[int]) -> Iterable[Sequence[int]]:
     """Cut a list of mails to what fits into one command."""
     return (uids[start : start + UIDS_AT_ONCE] for start in range(0, len(uids), UIDS_AT_ONCE))

@@ -17,7 +17,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from webordinary.adapters.imap_connection import ImapAccount, ImapConnection, batches, told
+from webordinary.adapters.imap_connection import ImapAccount, ImapConnection, told
 from webordinary.adapters.imap_pace import Pace, Retries, slower
 from webordinary.core.errors import (
     BackendUnavailable,
@@ -43,6 +43,7 @@ TELL_EVERY_SECONDS = 3600.0
 STEADY_SECONDS = 60.0  # a connection that lived so long was a good one
 IDLE_DEATHS_MAX = 3  # in a row; then the server's IDLE is not used
 UNSURE_TIMES_MAX = 8  # about five hours; then a sender that can't be looked up is doubted for good
+MISTAKES_MAX = 100
 UNMOVED_MAX = 100  # mails that could not be moved and are tried again; older ones just stay
 FETCHED_BYTES = MAIL_BYTES * 5 // 4  # some servers guess; what is a little too large is told so by the reader
 SETTLED_SECONDS = 24 * 3600.0  # how often it is noted since when all is settled
@@ -92,6 +93,7 @@ class ImapPoller:
         self._settled: set[int] = set()  # received and put aside, or left for good
         self._unmoved: dict[int, float] = {}  # of those that were settled: when to try again
         self._retries = Retries(self._pace, clock)
+        self._mistakes: set[str] = set()  # of ours, that were told in full
         self._idle_deaths = 0
         self._has_received = False  # any mail, over this connection
 
@@ -112,6 +114,7 @@ class ImapPoller:
                 log.exception("%s: reading it failed by a mistake of ours", self._about)
             was_good = self._has_received or self._clock.monotonic() - began > STEADY_SECONDS
             failures = 1 if was_good else failures + 1
+            self._idle_deaths = 0 if was_good else self._idle_deaths
             await self._clock.sleep(self._pause(trouble, failures))
 
     def _pause(self, trouble: Exception, failures: int) -> float:
@@ -215,16 +218,14 @@ class ImapPoller:
         due = [uid for uid in listed if uid not in self._settled and self._retries.is_due(uid)]
         settled = 0
         stuck: dict[int, BackendUnavailable] = {}
-        for some in batches(due):
-            sizes = await _far(connection.sizes, some)
-            for uid in some:
-                try:
-                    settled += await self._take(connection, uid, sizes.get(uid, 0))
-                except BackendUnavailable as error:
-                    # The store is away, or it is this mail. Once more in order; then without it.
-                    if self._retries.failed(uid) == 1:
-                        raise
-                    stuck[uid] = error
+        for uid in due:
+            try:
+                settled += await self._take(connection, uid)
+            except BackendUnavailable as error:
+                # The store is away, or it is this mail. Once more in order; then without it.
+                if self._retries.failed(uid) == 1:
+                    raise
+                stuck[uid] = error
         for uid, why in stuck.items():
             if not settled and not self._retries.was_put_off(uid):
                 raise why
@@ -249,11 +250,12 @@ class ImapPoller:
         if new != checkpoint:
             await self._save(new)
 
-    async def _take(self, connection: ImapConnection, uid: int, size: int) -> bool:
+    async def _take(self, connection: ImapConnection, uid: int) -> bool:
         """Receive a mail and put it aside; say whether it is settled. One that can't be is put off."""
         try:
-            fate = _Fate.RECEIVED if uid in self._received else await self._get(connection, uid, size)
+            fate = _Fate.RECEIVED if uid in self._received else await self._get(connection, uid)
             if fate is _Fate.GONE:
+                self._retries.forget(uid)
                 return False
             if fate is _Fate.RECEIVED:
                 await self._put_aside(connection, uid)
@@ -268,7 +270,9 @@ class ImapPoller:
             self._postpone(uid, error)
             return False
         except Exception as error:
-            log.exception("%s: a mistake of ours", self._mail(uid))
+            if repr(error) not in self._mistakes:  # one that every mail suffers from is told in full once
+                log.exception("%s: a mistake of ours", self._mail(uid))
+            self._mistakes = {*list(self._mistakes)[:MISTAKES_MAX], repr(error)}
             self._retries.failed(uid)
             self._postpone(uid, error)
             return False
@@ -276,8 +280,9 @@ class ImapPoller:
         self._retries.forget(uid)
         return True
 
-    async def _get(self, connection: ImapConnection, uid: int, size: int) -> _Fate:
+    async def _get(self, connection: ImapConnection, uid: int) -> _Fate:
         """Receive a mail."""
+        size = await _far(connection.size, uid)
         too_large = size > FETCHED_BYTES
         if too_large or self._account.only_addressed:
             header = await _far(partial(connection.fetch, header_only=True), uid)
