@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.agents.demo_room import asked, asked_aloud, contents, errand, room_in
 from webordinary import samples
 from webordinary.adapters.agents.demo import DemoAgent
 from webordinary.core.errors import NotFound
-from webordinary.core.work import Broke, Declined, EventKind, MailedFile, Room, Stopped, Worked
+from webordinary.core.work import Broke, Declined, Earlier, EventKind, MailedFile, Room, Stopped, Worked
 from webordinary.ports.agent import Agent
 
 SLOW = "Change the heading 'Team' to 'Us'. Replace 'See you soon' with 'Bye'\ntake your time: 300 seconds"
@@ -176,3 +177,26 @@ async def test_a_declined_mail_lists_examples_that_work(tmp_path: Path) -> None:
     assert isinstance(result, Declined)
     assert len(result.reason) < 1000, "replies show so much of it"
     assert len(result.reason.splitlines()) <= 12
+
+
+async def test_it_does_what_was_asked_before_as_well(tmp_path: Path) -> None:
+    """Without taking its time again, and the newer word last: that one counts."""
+    room = room_in(tmp_path)
+    words = "Change the title to Old news. Change the heading 'Team' to 'Us'\ntake your time: 300 seconds"
+    earlier = Earlier(words)
+    run = await DemoAgent().start(replace(errand("Change the title to New"), earlier=(earlier,)), room)
+    assert isinstance(await run.result(), Worked)
+    assert b"<title>New</title>" in contents(room)["index.html"]
+    assert b"<h2>Us</h2>" in contents(room)["about.html"]
+
+
+async def test_what_was_asked_before_and_can_not_be_done_keeps_nothing_else_from_being_done(
+    tmp_path: Path,
+) -> None:
+    room = room_in(tmp_path)
+    asked_before = (Earlier("Make it look like autumn"),)
+    run = await DemoAgent().start(replace(errand("Change the title to New"), earlier=asked_before), room)
+    result = await run.result()
+    assert isinstance(result, Worked)
+    assert "What you asked before I can't do" in result.summary
+    assert b"<title>New</title>" in contents(room)["index.html"]

@@ -5,6 +5,11 @@ import pytest
 from webordinary.identify.intent import Wish, is_reaction, read_wish, said, says_yes
 
 COURTESY = (
+    "Besten Dank und schöne Grüße",
+    "Sehr gut gemacht, danke",
+    "Got it, thanks",
+    "That was fast!",
+    "Amazing job, it looks fantastic on my phone",
     "Great, thanks a lot!",
     "Perfect 👍",
     "Danke, super!",
@@ -45,6 +50,15 @@ COURTESY = (
     "Ok thanks",
 )
 INSTRUCTIONS = (
+    "That was better",
+    "Publish only the photo",
+    "revert the title",
+    "Dear customers, thank you so much!",
+    "Nice, what is this",
+    "página pública",
+    "We are going live with the shop",
+    "I need a new page",
+    "not good",
     "Thanks! Also change the phone number",
     "Great, but the title is wrong",
     "Thanks to our sponsors",
@@ -85,7 +99,6 @@ INSTRUCTIONS = (
     "Danke Seite",
     "Let's go with blue",
     "More photos please",
-    "no",
     "Publish my thank you note to Bob",
     "publish a new page",
     "Thank you page",
@@ -95,6 +108,11 @@ INSTRUCTIONS = (
     "The page is not good",
 )
 APPROVALS = (
+    "All good from my side, please publish",
+    "Gefällt mir sehr gut, kann veröffentlicht werden",
+    "Se ve muy bien, publícalo por favor",
+    "Publish publish publish!",
+    "Hi Bob, please publish",
     "Looks great, please publish it!",
     "Yes, go live",
     "Veröffentlichen",
@@ -143,6 +161,14 @@ APPROVALS = (
     "I'm happy with it, publish",
 )
 UNCLEAR = (
+    "undo everything",
+    "undo all my changes",
+    "Merci, c'est publié",
+    "No",
+    "Not yet, thanks",
+    "Noch nicht bitte",
+    "Ready to go live?",
+    "No need to publish",
     "publish?",
     "should I publish?",
     "publish maybe",
@@ -202,6 +228,7 @@ REDO = (
     "Bring it back, please",
 )
 STOP = (
+    "Stop stop stop",
     "stop",
     "Stop!",
     "cancel",

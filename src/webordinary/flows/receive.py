@@ -171,7 +171,7 @@ class Reception:
         if original is None or original.from_address != mail.from_address:
             reason = "it confirms a mail that is not its sender's"
             return await self._keep(draft, MailState.QUARANTINED, reason)
-        if not says_yes(mail.own_words):
+        if not says_yes(said(mail.own_words, mail.subject)):
             return await self._keep(draft, MailState.ANSWERED, "did not confirm an earlier mail")
         if original.state is MailState.QUARANTINED:
             await self._take_up(original, original.from_address, None)

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
 from webordinary.core.job import Arrival
 from webordinary.identify import vocabulary as words
@@ -34,7 +35,7 @@ class Wish(StrEnum):
 CHARACTERS_MAX = 300
 WORDS_MAX = 40
 NAME_WORDS_MAX = 3
-GREETING_WORDS_MAX = 4
+GREETED_WORDS_MAX = 2
 YOU = frozenset({"you", "du", "sie", "tu", "vous", "and", "und", "et", "y", "e", "en"})
 
 _COMMANDS = {
@@ -54,6 +55,8 @@ _CLAUSE = re.compile(r"([^.,;:!?…\n]*)([.,;:!?…\n\s]*)")
 _APOSTROPHES = re.compile("['`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}]")
 _NOT_A_WORD = re.compile(r"[^\w]+|_+")
 _YES_WITH_ACCENT = re.compile(r"\bs[íì]\b|^\W*si(?=\s*(?:[,.;:!\n]|$))", re.IGNORECASE)
+_SAID_IN_FRENCH = re.compile(r"\bpubliée?s?\b", re.IGNORECASE)  # done; "publie" is the command
+_IN_PUBLIC = re.compile(r"\bpúblic[ao]s?\b", re.IGNORECASE)  # a word about pages; "publica" is the command
 _SAD = re.compile(r"[👎😡😠😞😟🙁☹😢😭❌⛔🛑✋🤔❓❔]|:-?\(")
 _APPROVED = re.compile(r"[✅✔☑]")
 _MINE = re.compile(words.MINE)
@@ -85,8 +88,10 @@ def read_wish(own_words: str, subject: str = "", names: Collection[str] = ()) ->
     `names` are words by which the sender signs: of their address and their name.
     """
     text = said(own_words, subject)
+    if len(text) > CHARACTERS_MAX:
+        return Wish.EDIT
     clauses = _unsigned(_clauses(text), {folded(name) for name in names})
-    if not clauses or len(text) > CHARACTERS_MAX or sum(len(clause.words) for clause in clauses) > WORDS_MAX:
+    if not clauses or sum(len(clause.words) for clause in clauses) > WORDS_MAX:
         return Wish.EDIT
     return _command(clauses) or _without_command(clauses)
 
@@ -131,9 +136,10 @@ def folded(text: str) -> str:
 def _clauses(text: str) -> list[_Clause]:
     """Cut at marks. "Sí" and "Si," are a yes; a bare "si" is an if."""
     composed = unicodedata.normalize("NFC", text)
+    composed = _IN_PUBLIC.sub(" public ", _SAID_IN_FRENCH.sub(" published ", composed))
     marked = _SAD.sub(" no ", _APPROVED.sub(" approved ", _YES_WITH_ACCENT.sub(" yes ", composed)))
     found = (
-        _Clause(written.strip(), mark, tuple(folded(written).split()))
+        _Clause(written.strip(), mark, tuple(word for word, _ in groupby(folded(written).split())))
         for written, mark in _CLAUSE.findall(marked)
     )
     return [clause for clause in found if clause.words or clause.mark.strip()]
@@ -141,11 +147,18 @@ def _clauses(text: str) -> list[_Clause]:
 
 def _unsigned(clauses: list[_Clause], names: Collection[str]) -> list[_Clause]:
     """Leave out "Hi Bob," before what is said and "Mary Smith" below it."""
-    if len(clauses) > 1 and clauses[0].words[:1] and clauses[0].words[0] in words.GREETINGS:
-        clauses = clauses[len(clauses[0].words) <= GREETING_WORDS_MAX :]
+    if len(clauses) > 1 and _is_salutation(clauses[0]):
+        clauses = clauses[1:]
     if len(clauses) > 1 and _is_name(clauses[-1], clauses[-2].mark, names):
         clauses = clauses[:-1]
     return clauses
+
+
+def _is_salutation(first: _Clause) -> bool:
+    """Whether somebody is greeted by name. "Dear customers" begins a text for the site."""
+    named = [word for word in first.written.split() if not set(folded(word).split()) <= words.GREETINGS]
+    greets = first.words[:1] and first.words[0] in words.GREETINGS
+    return bool(greets) and len(named) <= GREETED_WORDS_MAX and all(word[0].isupper() for word in named)
 
 
 def _is_name(last: _Clause, before: str, names: Collection[str]) -> bool:
@@ -210,8 +223,10 @@ def _may_precede(wish: Wish, before: Sequence[str]) -> bool:
 
 def _may_follow(wish: Wish, after: Sequence[str]) -> bool:
     """What a command is about, and then perhaps thanks. "Publish that we are happy" is none."""
-    if wish in _MAY_FOLLOW_PRAISE:
-        about = words.ASKING | words.PRAISE | _AGREEING | (words.LAST if wish in _TURNING else frozenset())
+    if wish in _TURNING:
+        about = (words.ASKING - words.WHOLE) | words.LAST | words.PRAISE | _AGREEING
+    elif wish is Wish.PUBLISH:
+        about = words.ASKING | words.PRAISE | _AGREEING
     else:
         about = words.AROUND | words.REQUEST
     for place, word in enumerate(after):
@@ -265,6 +280,8 @@ def _without_command(clauses: Sequence[_Clause]) -> Wish:
         return (
             Wish.COURTESY if polite and not approves and not asks and _says_no_more(clauses) else Wish.UNCLEAR
         )
+    if all(word in words.NEGATIVE | words.THANKS | words.GREETINGS | words.REQUEST for word in every):
+        return Wish.UNCLEAR
     mentions = any(word in words.MENTIONS for word in every)
     doubtful = words.ASKING | words.DOUBT | words.MENTIONS | _AGREEING
     if mentions and all(_is_known(clause.words, doubtful) for clause in clauses):

@@ -47,7 +47,7 @@ SMALL = _words(
     again all everything for of to and is are looks look looking indeed just absolutely totally quite now
     like team stuff youre rock rocks hero star legend there everyone everybody guys folks work job done help
     effort quick speedy fast super best regards kind warm wishes sincerely have day weekend week with my our
-    me us both here as exactly what be am xx xo xoxo one ever how oh ah wonderfully das ist es sieht aus
+    me us both here as exactly be am xx xo xoxo one ever oh ah wonderfully das ist es sieht aus
     sehr vielen vielmals fur die der den dem und ich wir mir uns bin sind alles schnelle schnell hilfe
     arbeit mit freundlichen grussen herzlichen lieben lg mfg vg beste viele grusse dir euch ihnen ihr ihre
     deine eure ein eine einen genau wie jetzt auch schonen wunsche euer dein aussieht cest est le la les un
@@ -95,16 +95,31 @@ YES = _words(
 )
 # Kind as a whole, though not word by word.
 KIND_PHRASES = (
-    *("what i wanted", "what i had in mind", "made my day", "spot on", "no problem", "no worries", "not bad"),
+    *("what a", "how nice", "how lovely", "how great", "what i wanted", "what i had in mind", "made my day"),
     *(
-        "genau so gewunscht",
-        "wie gewunscht",
-        "kein problem",
-        "pas mal",
-        "pas de probleme",
-        "de nada",
-        "de rien",
+        "spot on",
+        "no problem",
+        "no worries",
+        "not bad",
+        "that was fast",
+        "that was quick",
+        "you rock",
+        "will do",
     ),
+    *(
+        "got it",
+        "noted",
+        "understood",
+        "see you",
+        "kind regards",
+        "best regards",
+        "from my side",
+        "on my end",
+    ),
+    *("for letting me know", "for the quick reply", "thanks a million", "sounds good", "received", "se ve"),
+    *("genau so gewunscht", "wie gewunscht", "kein problem", "alles bestens", "besten dank", "gut gemacht"),
+    *("schone grusse", "pas mal", "pas de probleme", "super boulot", "beau boulot", "de nada", "de rien"),
+    *("hartstikke bedankt", "tudo bem"),
 )
 APPROVAL = _words(
     """
@@ -142,6 +157,13 @@ LAST = _words(
     """
     last latest previous most recent very edit one take taken letzte letzten letzter das derniere dernier
     modification changement ultimo ultima cambio modifica laatste wijziging alteracao
+    """
+)
+# More than the last change, which is all that an undo takes back.
+WHOLE = _words(
+    """
+    everything all both changes anderungen alles tout modifications changements todo cambios tutto modifiche
+    wijzigingen tudo alteracoes
     """
 )
 # Words of commands that say how things stand: "is it live?", "not published yet".
@@ -183,6 +205,14 @@ DOUBT = _words(
     """
 )
 
+# A bare no, or not now: an answer to something that we did not ask.
+NEGATIVE = _words(
+    """
+    no nope nah not yet wait later maybe nein nicht noch warte spater vielleicht non pas encore attends plus
+    tard nunca todavia aun espera quizas ancora aspetta forse nee niet nog wacht misschien nao ainda
+    """
+)
+
 # Each command as whole words; _IT is what may stand between a verb and its particle.
 _THINGS = """
     it this that them everything all the my our site website changes es das die sie alles seite webseite
@@ -196,7 +226,7 @@ _LAST_ONE = (
 )
 PUBLISH = (
     r"publish(?: away)?",
-    rf"(?:go|going|make|put|push|set|take|get|bring|send|move|turn){_IT} live",
+    rf"(?:go|make|put|push|set|take|get|bring|send|move|turn){_IT} live",
     rf"(?:put|push|bring|get){_IT} online",
     r"ship it|release it|launch it|deploy it|deploy",
     r"vero?e?ffentliche?n?|publiziere?n?|freigeben|freischalten|gib{0}frei|schalte?{0}frei".replace(
@@ -204,6 +234,7 @@ PUBLISH = (
     ),
     rf"(?:stelle?n?|setze?n?|schalte?n?|nimm|bringe?)(?:{_IT}) (?:live|online)",
     r"(?:live|online) (?:schalten|stellen|setzen|gehen|nehmen|bringen)|geh(?:e|t)? (?:live|online)",
+    r"(?:kann|darf) (?:so |jetzt )?(?:veroffentlicht werden|online gehen|live gehen|online|live)",
     r"publie[rz]?|publions|mise en ligne",
     rf"(?:mettre|mets|mettez|met){_IT} en ligne",
     r"publi(?:car|ca|ques?|quen|cad|quem|came)(?:lo|la|los|las)?",
