@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.mail_process import LANES
@@ -22,36 +23,58 @@ from bench.report import Row, ratios, row
 ROUNDS = 3
 MAILS = 300
 CONNECTIONS = (1, 20)
+SHARE_AT_LEAST = 0.3
+SYNCS_AT_MOST = 3.0
+
+
+@dataclass(slots=True)
+class Server:
+    """A mail server that runs, and what it waited for."""
+
+    port: int
+    syncs_each: float = 0.0
 
 
 def measure(folder: Path) -> list[Row]:
     """Send the same mails to both, turn by turn."""
     rows = []
     for connections in CONNECTIONS:
-        ours, theirs = [], []
+        ours, theirs, syncs = [], [], []
         for number in range(ROUNDS):
-            with _server(folder / f"mail-{connections}-{number}") as port:
-                ours.append(_rate(port, connections))
-            with _server(None) as port:
-                theirs.append(_rate(port, connections))
+            with _server(folder / f"mail-{connections}-{number}") as server:
+                ours.append(_rate(server.port, connections))
+            syncs.append(server.syncs_each)
+            with _server(None) as server:
+                theirs.append(_rate(server.port, connections))
         many = f"{connections} connection{'s' if connections > 1 else ''}"
         rows += [
             row("mail", f"accepted over {many}", "/s", ours),
             row("mail", f"an empty handler over {many}", "/s", theirs),
-            row("mail", f"... ours as a share of that, {many}", "x", ratios(ours, theirs)),
+            row(
+                "mail",
+                f"... ours as a share of that, {many}",
+                "x",
+                ratios(ours, theirs),
+                at_least=SHARE_AT_LEAST,
+            ),
+            row("mail", f"syncs a mail, {many}", "", syncs, at_most=SYNCS_AT_MOST),
         ]
     return rows
 
 
 @contextmanager
-def _server(home: Path | None) -> Iterator[int]:
+def _server(home: Path | None) -> Iterator[Server]:
     command = [sys.executable, "-m", "bench.mail_process", *([str(home)] if home else [])]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         if process.stdout.readline().strip() != READY:
             raise RuntimeError("the mail server of the measurement did not come up")
-        yield int(process.stdout.readline())
+        server = Server(int(process.stdout.readline()))
+        yield server
+        process.terminate()
+        mails, syncs = map(int, process.stdout.readline().split())
+        server.syncs_each = syncs / mails
     finally:
         process.terminate()
         process.wait(STOP_SECONDS)
