@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import trustme
+from aiosmtpd.smtp import SMTP
 
 from tests.smtp.line import Gate, Line, listening
 from webordinary.adapters import smtp_gateway
@@ -120,6 +121,36 @@ async def test_what_was_said_in_the_clear_is_forgotten_when_it_becomes_encrypted
         await line.send(MAIL + b".\r\n")
         assert (await line.hear()).startswith("250 ")
     assert [envelope.mail_from for _, envelope in encrypting.received.mails] == ["a@example.com"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "<a@example.com>",
+        "<a@example.com> SIZE=10 BODY=8BITMIME",
+        "<First.Last+tag=x@Sub.Example.com>",
+        "<postmaster>",
+        "<>",
+        "<> SIZE=10",
+        '<"a b"@example.com>',
+        "<a..b@example.com>",
+        "<.a@example.com>",
+        "<a@b@example.com>",
+        "<@relay.example:a@example.com>",
+        "<a@[192.0.2.1]>",
+        "<a@example.com>x",
+        "<a@example.com",
+        "a@example.com",
+        "<ä@example.com>",
+        "< a@example.com >",
+        "<a@example.com>\t SIZE=10",
+    ],
+)
+async def test_an_address_is_read_as_the_library_reads_it(gate: Gate, words: str) -> None:
+    """Plain ones are read by a short way of ours."""
+    ours = gate.gateway._conversation()
+    (address, rest), (known, known_rest) = ours._getaddr(words), SMTP._getaddr(ours, words)
+    assert (address, (rest or "").split()) == (known, (known_rest or "").split())
 
 
 # --- the mail itself --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from typing import TYPE_CHECKING
 
 from aiosmtpd.lmtp import LMTP
@@ -18,6 +19,9 @@ PIECE_BYTES = 64 * 1024
 DATA_SECONDS = 600.0  # for all of a mail: nobody holds room in the spool for longer
 IDLE_SECONDS, SLOW_SECONDS = 10.0, 60.0
 END_OF_DATA = b"\r\n.\r\n"
+PLAIN_ADDRESS = re.compile(
+    r"<([a-z0-9_+=-]+(?:\.[a-z0-9_+=-]+)*@[a-z0-9-]+(?:\.[a-z0-9-]+)*)>((?: .*)?)", re.IGNORECASE | re.ASCII
+)
 
 
 class Conversation(SMTP):
@@ -65,6 +69,11 @@ class Conversation(SMTP):
     def _reset_timeout(self, duration: float | None = None) -> None:
         self.heard_at = self.loop.time()
         super()._reset_timeout(duration)
+
+    def _getaddr(self, arg: str) -> tuple[str | None, str | None]:
+        """Read an address. Nearly all are plain; the full parser takes a third of the conversation's time."""
+        plain = PLAIN_ADDRESS.fullmatch(arg)
+        return (plain[1], plain[2]) if plain else super()._getaddr(arg)
 
     async def smtp_AUTH(self, _arg: str) -> None:  # noqa: N802 - named by aiosmtpd
         """Nobody logs in here, so nobody is asked for a password."""

@@ -14,4 +14,6 @@ def is_storable(text: str) -> bool:
 
 def storable(text: str) -> str:
     """Replace what some store could not keep by question marks."""
+    if text.isascii() and "\x00" not in text:  # nearly always, and this runs many times a mail
+        return text
     return text.replace("\x00", "?").encode(errors="replace").decode()
