@@ -92,11 +92,16 @@ class Spool:
             except OSError:  # the disk is full
                 self._refuse(NO_ROOM)
 
-    def read(self) -> bytes:
-        """Give the mail, once: then it is in memory only. Dots that were doubled for the line are single."""
+    def content(self) -> bytes:
+        """Give what was written, once: then it is in memory only."""
         self._file.seek(0)
-        text = self._file.read().replace(b"\r\n.", b"\r\n")
+        text = self._file.read()
         self._close()
+        return text
+
+    def read(self) -> bytes:
+        """Give the mail, once. Dots that were doubled for the line are single."""
+        text = self.content().replace(b"\r\n.", b"\r\n")
         return text[1:] if text.startswith(b".") else text
 
     def _refuse(self, why: str) -> None:

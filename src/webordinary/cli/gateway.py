@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
     backend = open_backend(settings)
     try:
         room = open_mail_room(settings, backend, port=args.smtp_port, trust_loopback=args.trust_loopback)
-        door = open_inbound_door(settings.mail, room.reception, args.inbound_port)
+        door = open_inbound_door(
+            settings.mail, room.reception, args.inbound_port, room.listening.spool_folder
+        )
         asyncio.run(_serve(room, door, until_stdin_closes=args.until_stdin_closes))
     finally:
         backend.close()
@@ -75,7 +77,7 @@ async def _serve(room: MailRoom, door: InboundDoor | None, *, until_stdin_closes
         port = await gateway.start()
         _say_hello(room.listening, port, room)
         if door is not None:
-            log.info("listening for mail services at %s", await door.start())
+            log.info("listening for mail services at %s", await door.start(gateway.reading_room))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(room.sender.run())
             reading = tasks.create_task(room.imap.run()) if room.imap else None

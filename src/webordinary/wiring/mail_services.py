@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ SECRET_CHARACTERS_MIN = 16  # of a secret that the operator makes up
 
 
 def open_inbound_door(
-    mail: MailSettings, reception: Reception, port: int | None = None
+    mail: MailSettings, reception: Reception, port: int | None, spool_folder: Path | None = None
 ) -> InboundDoor | None:
     """Open the door for mail services, if one is set up. A flag's port goes before the settings'."""
     if not service_names(mail):
@@ -27,7 +28,9 @@ def open_inbound_door(
     services = open_mail_services(mail)
     from webordinary.adapters.mail_services.door import InboundDoor, InboundListening  # noqa: PLC0415
 
-    where = InboundListening(mail.inbound_host, mail.inbound_port if port is None else port, mail.address)
+    if port is None:
+        port = mail.inbound_port
+    where = InboundListening(mail.inbound_host, port, mail.address, spool_folder)
     receive = partial(reception.receive, may_come_again=True)
     return InboundDoor(where, services, receive, reception.backend.quotas, reception.clock)
 

@@ -31,6 +31,7 @@ class Cloudflare:
     secret: bytes = field(repr=False)
     name: ClassVar[str] = "cloudflare"
     body_bytes_max: ClassVar[int] = MAIL_BYTES
+    fetches: ClassVar[bool] = False
     signature_seconds: ClassVar[float] = BACK_SECONDS
     final_status: ClassVar[int | None] = None
 

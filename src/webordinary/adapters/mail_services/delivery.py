@@ -73,6 +73,11 @@ class MailService(Protocol):
         ...
 
     @property
+    def fetches(self) -> bool:
+        """Whether the mail is not in the request: then reading takes time."""
+        ...
+
+    @property
     def signature_seconds(self) -> float:
         """How old a signature may be; at least so long its token is remembered."""
         ...

@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -34,6 +34,7 @@ from webordinary.adapters.mail_services.delivery import (
     Request,
     TooLarge,
 )
+from webordinary.adapters.smtp_spool import TOO_LARGE, ReadingRoom, Spool, SpoolRoom
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
 from webordinary.core.mail import Envelope, MailRecord
 from webordinary.core.own_address import is_ours
@@ -44,11 +45,10 @@ log = logging.getLogger("webordinary.gateway")
 
 RECIPIENTS_MAX = 20
 CONNECTIONS_MAX = 100
-RECEIVING_AT_ONCE = 8
+READING_AT_ONCE = 8  # at most; how much at once is the reading room's to say
+FETCHING_AT_ONCE = 2  # mails that are not in the request: nobody knows how large they are
 BODY_SECONDS = 60.0  # to post a whole request
 CLOSING_SECONDS = 10
-HELD_BYTES_MAX = 64 * MIB  # of bodies, by all requests together; one alone may have more
-LARGE_BYTES = 4 * MIB  # a larger one takes several times its size while it is read: one after another
 PASSED_BYTES_MAX = 256 * MIB  # of a refused request, to its end
 RETRY_SECONDS = 60  # what a service is told that minds it
 
@@ -62,6 +62,7 @@ class InboundListening:
     host: str = "127.0.0.1"
     port: int = 2580
     address: str = "edit@localhost"  # the one mailbox; its plus-addresses are ours too
+    spool_folder: Path | None = None  # None: where this machine has temporary files
 
 
 class InboundDoor:
@@ -78,15 +79,15 @@ class InboundDoor:
         """Listen once `start` is called."""
         self._listening, self._receive, self._quotas, self._clock = listening, receive, quotas, clock
         self._services = {service.name: service for service in services}
-        self._room = asyncio.Semaphore(RECEIVING_AT_ONCE)
-        self._large = asyncio.Semaphore(1)
-        self._threads = ThreadPoolExecutor(RECEIVING_AT_ONCE, thread_name_prefix="inbound")
-        self._held_bytes = 0
+        self._threads = ThreadPoolExecutor(READING_AT_ONCE, thread_name_prefix="inbound")
+        self._spool_room, self._reading_room = SpoolRoom(listening.spool_folder), ReadingRoom()
+        self._fetching = asyncio.Semaphore(FETCHING_AT_ONCE)
         self._served: Served | None = None
 
-    async def start(self) -> str:
-        """Listen; say where, and for whom."""
+    async def start(self, reading_room: ReadingRoom | None = None) -> str:
+        """Listen; say where, and for whom. Mails are received in a room that others may share."""
         where = self._listening
+        self._reading_room = reading_room or self._reading_room
         # Mailgun posts the raw mail only to an address that ends in "mime".
         paths = ("/inbound", "/inbound/mime", "/inbound/{service}", "/inbound/{service}/mime")
         app = Starlette(routes=[Route(path, self._post, methods=["POST"]) for path in paths])
@@ -143,36 +144,45 @@ class InboundDoor:
 
     async def _received(self, service: MailService, request: HttpRequest) -> MailRecord | None:
         service.check_head(request.headers, self._clock.now())
-        with self._holding() as hold:
-            posted = Request(request.headers, await _body(service, request, hold))
-            async with (
-                self._room,
-                self._large if len(posted.body) > LARGE_BYTES else contextlib.nullcontext(),
-            ):
-                reading = partial(service.read, posted, self._clock.now())
-                delivery = await asyncio.get_running_loop().run_in_executor(self._threads, reading)
+        with Spool(self._spool_room, "", service.body_bytes_max) as spool:
+            await self._spooled(service, request, spool)
+            async with contextlib.AsyncExitStack() as held:
+                room = self._fetching if service.fetches else self._reading_room.entered(spool.size)
+                await held.enter_async_context(room)
+                delivery = await self._read(service, request, spool)
                 if delivery is None:
                     return None
-                delivery = self._for_us(delivery)
+                if service.fetches:
+                    await held.enter_async_context(self._reading_room.entered(len(delivery.raw)))
                 await self._bind(service, delivery)
                 return await self._receive(delivery.raw, delivery.envelope)
 
-    @contextlib.contextmanager
-    def _holding(self) -> Iterator[Callable[[int], None]]:
-        """Count what a request holds in memory, as long as it is at work."""
-        held = 0
-
-        def hold(count: int) -> None:
-            nonlocal held
-            held += count
-            self._held_bytes += count
-            if self._held_bytes > max(HELD_BYTES_MAX, held):
-                raise NotNow("too much mail comes in at once")
-
+    async def _spooled(self, service: MailService, request: HttpRequest, spool: Spool) -> None:
+        """Take the body in, with an eye on how much it is and how long it takes."""
+        declared = request.headers.get("content-length", "")
+        size = int(declared) if declared.isdecimal() else 0
+        if size <= service.body_bytes_max and not self._spool_room.has("", size):
+            raise NotNow("there is no room for so large a mail")
         try:
-            yield hold
-        finally:
-            self._held_bytes -= held
+            async with asyncio.timeout(BODY_SECONDS):
+                if size <= service.body_bytes_max:
+                    async for chunk in request.stream():
+                        spool.write(chunk)
+                        if spool.refusal:
+                            break
+        except TimeoutError as error:
+            raise NotNow("posting it took too long") from error
+        if size > service.body_bytes_max or spool.refusal == TOO_LARGE:
+            raise TooLarge(f"a request of {service.name} may have {service.body_bytes_max // MIB} MiB")
+        if spool.refusal:
+            raise NotNow("there is no room for so large a mail")
+
+    async def _read(self, service: MailService, request: HttpRequest, spool: Spool) -> Delivery | None:
+        def reading() -> Delivery | None:
+            return service.read(Request(request.headers, spool.content()), self._clock.now())
+
+        delivery = await asyncio.get_running_loop().run_in_executor(self._threads, reading)
+        return self._for_us(delivery) if delivery else None
 
     def _for_us(self, delivery: Delivery) -> Delivery:
         """Refuse what no recipient of is ours, as SMTP would."""
@@ -211,29 +221,6 @@ def _recognised(headers: Mapping[str, str]) -> str:
         "authorization": "postmark",
     }
     return next((name for header, name in signs.items() if header in headers), "mailgun")
-
-
-async def _body(service: MailService, request: HttpRequest, hold: Callable[[int], None]) -> bytes:
-    """Read the body, with an eye on how much it is and how long it takes."""
-    declared = request.headers.get("content-length", "")
-    _check_size(service, int(declared) if declared.isdecimal() else 0)
-    chunks: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for chunk in request.stream():
-                size += len(chunk)
-                _check_size(service, size)
-                hold(len(chunk))
-                chunks.append(chunk)
-    except TimeoutError as error:
-        raise NotNow("posting it took too long") from error
-    return b"".join(chunks)
-
-
-def _check_size(service: MailService, size: int) -> None:
-    if size > service.body_bytes_max:
-        raise TooLarge(f"a request of {service.name} may have {service.body_bytes_max // MIB} MiB")
 
 
 async def _hear_out(request: HttpRequest) -> None:

@@ -12,7 +12,7 @@ from python_multipart.multipart import parse_options_header
 
 from webordinary.adapters.mail_services.delivery import Refused, Request
 
-FIELDS_MAX, NAME_BYTES_MAX = 100, 200
+FIELDS_MAX, NAME_BYTES_MAX, TEXT_BYTES_MAX = 100, 200, 64 * 1024
 _CHUNK_BYTES = 64 * 1024  # unquoting takes many times the memory of what it is given
 
 # What is wrong with a stranger's form is no news.
@@ -20,18 +20,22 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 
 class Form:
-    """The wanted fields of a form, each posted once."""
+    """The wanted fields of a form, each posted once.
+
+    A field is decoded when it is asked for, and that takes time: ask for the mail after the signature.
+    """
 
     def __init__(self, request: Request, wanted: Collection[str]) -> None:
         """Read it; raise `Refused` if it is none, or if it has a wanted field twice."""
         kind, options = parse_options_header(request.headers.get("content-type", ""))
+        self._body = request.body
         if kind == b"multipart/form-data" and options.get(b"boundary"):
-            posted: Iterable[tuple[str, bytes]] = _multipart(request.body, options[b"boundary"], wanted)
+            posted: Iterable[tuple[str, bytes | range]] = _multipart(self._body, options[b"boundary"], wanted)
         elif kind == b"application/x-www-form-urlencoded":
-            posted = _urlencoded(request.body, wanted)
+            posted = _urlencoded(self._body, wanted)
         else:
             raise Refused("what was posted is no form")
-        self._fields: dict[str, bytes] = {}
+        self._fields: dict[str, bytes | range] = {}  # or where in the body it is, quoted
         for name, value in posted:
             if name in self._fields:
                 raise Refused(f"the form has two fields {name}")
@@ -39,31 +43,35 @@ class Form:
 
     def raw(self, name: str) -> bytes | None:
         """A field's bytes; None if it was not posted."""
-        return self._fields.get(name)
+        found = self._fields.get(name)
+        return _unquoted(self._body, found) if isinstance(found, range) else found
 
     def text(self, name: str, default: str = "") -> str:
-        """A field as text."""
-        found = self._fields.get(name)
+        """A field as text, which is short."""
+        if len(self._fields.get(name, b"")) > TEXT_BYTES_MAX:
+            raise Refused(f"the field {name} is too long")
+        found = self.raw(name)
         return default if found is None else found.decode("utf-8", "replace")
 
 
-def _urlencoded(body: bytes, wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Read the fields without cutting the body into pieces: one of them is a whole mail."""
+def _urlencoded(body: bytes, wanted: Collection[str]) -> Iterator[tuple[str, range]]:
+    """Find the fields without cutting the body into pieces: one of them is a whole mail."""
     if body.count(b"&") >= FIELDS_MAX:
         raise Refused(f"the form has more than {FIELDS_MAX} fields")
     at = 0
     while at < len(body):
-        end = body.find(b"&", at) % (len(body) + 1)  # -1, nothing more, is the end
+        end = body.find(b"&", at)
+        end = end if end != -1 else len(body)
         equals = body.find(b"=", at, end)
         if equals != -1:
-            name = _unquoted(body, at, min(equals, at + NAME_BYTES_MAX)).decode("utf-8", "replace")
+            name = _unquoted(body, range(at, min(equals, at + NAME_BYTES_MAX))).decode("utf-8", "replace")
             if name in wanted:
-                yield name, _unquoted(body, equals + 1, end)
+                yield name, range(equals + 1, end)
         at = end + 1
 
 
-def _unquoted(body: bytes, at: int, end: int) -> bytes:
-    found = bytearray()
+def _unquoted(body: bytes, where: range) -> bytes:
+    found, at, end = bytearray(), where.start, where.stop
     while at < end:
         until = min(at + _CHUNK_BYTES, end)
         escape = body.rfind(b"%", until - 2, until) if until < end else -1  # never cut one in two
@@ -73,7 +81,7 @@ def _unquoted(body: bytes, at: int, end: int) -> bytes:
     return bytes(found)
 
 
-def _multipart(body: bytes, boundary: bytes, wanted: Collection[str]) -> list[tuple[str, bytes]]:
+def _multipart(body: bytes, boundary: bytes, wanted: Collection[str]) -> list[tuple[str, bytes | range]]:
     parts = _Parts(wanted)
     try:
         parser = MultipartParser(
@@ -102,7 +110,7 @@ class _Parts:
     """What the parser calls on its way through the parts."""
 
     def __init__(self, wanted: Collection[str]) -> None:
-        self.found: list[tuple[str, bytes]] = []
+        self.found: list[tuple[str, bytes | range]] = []
         self.is_closed = False
         self._wanted, self._parts = wanted, 0
         self._field, self._value = b"", b""

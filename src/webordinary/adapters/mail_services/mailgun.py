@@ -35,6 +35,7 @@ class Mailgun:
     key: bytes = field(repr=False)  # the HTTP webhook signing key
     name: ClassVar[str] = "mailgun"
     body_bytes_max: ClassVar[int] = 2 * MAIL_BYTES  # every odd byte may take three
+    fetches: ClassVar[bool] = False
     signature_seconds: ClassVar[float] = 9 * 3600.0  # retries go on for 8 hours with the first signature
     final_status: ClassVar[int | None] = 406
 

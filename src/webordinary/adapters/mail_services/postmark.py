@@ -33,6 +33,7 @@ class Postmark:
     password: bytes = field(repr=False)
     name: ClassVar[str] = "postmark"
     body_bytes_max: ClassVar[int] = 3 * MAIL_BYTES  # the mail, and its parts once more
+    fetches: ClassVar[bool] = False
     signature_seconds: ClassVar[float] = 7 * 24 * 3600.0
     final_status: ClassVar[int | None] = 403
 

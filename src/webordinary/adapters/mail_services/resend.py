@@ -58,6 +58,7 @@ class Resend:
     api: ResendApi
     name: ClassVar[str] = "resend"
     body_bytes_max: ClassVar[int] = MIB
+    fetches: ClassVar[bool] = True
     signature_seconds: ClassVar[float] = BACK_SECONDS
     final_status: ClassVar[int | None] = None
 

@@ -44,6 +44,7 @@ class SendGrid:
     key: EllipticCurvePublicKey = field(repr=False)
     name: ClassVar[str] = "sendgrid"
     body_bytes_max: ClassVar[int] = MAIL_BYTES + 2 * MIB
+    fetches: ClassVar[bool] = False
     signature_seconds: ClassVar[float] = 73 * 3600.0  # retries go on for 3 days; are they signed anew?
     final_status: ClassVar[int | None] = None
 
