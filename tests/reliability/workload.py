@@ -220,7 +220,7 @@ class Life:
         worker = self._rng.choice(WORKERS)
         mine = [claim for claim in self._claims if claim.worker == worker]
         claiming.keep(tx, LIMITS, Presence(worker, 4, self._now), mine)
-        claiming.sweep(tx, LIMITS)
+        claiming.sweep(tx, LIMITS, "")
         if mine and self._rng.random() < 0.3:
             claiming.release(tx, LIMITS, mine[0])
 

@@ -52,8 +52,10 @@ class GatekeeperClaims(MemoryStore):
 class RowAbsenceOnly(MemoryStore):
     """A claim succeeds only if there is no owner at all; an expired lease counts for nothing."""
 
-    def _candidates(self, worker: WorkerId, only: Lane | None, grace: float) -> tuple[list[LaneRow], float]:
-        ready, retry_in = super()._candidates(worker, only, grace)
+    def _ready(
+        self, worker: WorkerId, most: int, only: Lane | None, *, exchange: bool
+    ) -> tuple[list[LaneRow], float]:
+        ready, retry_in = super()._ready(worker, most, only, exchange=exchange)
         return [row for row in ready if row.worker is None], retry_in
 
 
@@ -94,7 +96,7 @@ class ReleaseWithoutSecondLook(Stepwise):
         """Exchange by two steps: release, then claim."""
         if room:
             return await super().claim(worker, room, idle, only)
-        ready, retry_in = self._candidates(worker, only, self.limits.exchange_grace_seconds)
+        ready, retry_in = self._ready(worker, 1, only, exchange=True)
         spare = next((claim for claim in idle if self._spare(claim)), None)
         if not ready or spare is None:
             return Nothing(retry_in)
@@ -214,7 +216,7 @@ class RequestConsumedFirst(Stepwise):
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """Consume, pause, claim."""
-        ready, retry_in = self._candidates(worker, only, 0.0 if room else self.limits.exchange_grace_seconds)
+        ready, retry_in = self._ready(worker, 1, only, exchange=not room)
         if not ready:
             return Nothing(retry_in)
         wanted, ready[0].wanted_since = ready[0].wanted_since, None

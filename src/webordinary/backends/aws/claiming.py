@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changes import changes_of
@@ -87,12 +88,15 @@ class Claiming:
             model.fill(found[self._settings.lanes], (), {})
 
     async def _take(self, model: Model, answer: Claimed) -> Claimed:
-        """Write each claim; what somebody else took first is left out."""
-        if answer.given_up:
-            both = [answer.claims[0].lane, answer.given_up[0].lane]
-            return answer if await self._write(model, both) else Claimed()
-        written = await asyncio.gather(*(self._write(model, [claim.lane]) for claim in answer.claims))
-        return Claimed(tuple(claim for claim, mine in zip(answer.claims, written, strict=True) if mine))
+        """Write each claim, with the one that goes for it; what somebody else took first is left out."""
+        pairs = list(zip_longest(answer.claims, answer.given_up))
+        written = await asyncio.gather(
+            *(self._write(model, [claim.lane for claim in pair if claim is not None]) for pair in pairs)
+        )
+        made = [pair for pair, mine in zip(pairs, written, strict=True) if mine]
+        return Claimed(
+            tuple(taken for taken, _ in made), tuple(given for _, given in made if given is not None)
+        )
 
     async def _write(self, model: Model, lanes: list[Lane]) -> bool:
         token = new_token()

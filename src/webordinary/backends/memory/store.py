@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from webordinary.backends.memory.outbox import Letters
 from webordinary.backends.memory.rows import JobRow, LaneRow, WorkerRow, delivery_of
+from webordinary.backends.memory.waiting import WaitingRows
 from webordinary.backends.polling import Nothing
 from webordinary.backends.wakeups import CLAIMS, Wakeups, job_topic, lane_topic, worker_topic
+from webordinary.claim.fairness import FairChoice
 from webordinary.core.claim import Claim, Claimed, Delivery, Interrupt, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import AHEAD_COUNTED_MAX, ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
@@ -75,8 +76,9 @@ class MemoryStore:
         return None
 
     def _announce(self, row: LaneRow) -> None:
-        """Wake the lane's owner; a lane without a live one gets a claim request."""
+        """Wake the lane's owner; a lane without a live one gets a claim request, if it has work."""
         if not row.open:
+            row.wanted_since = None
             return
         if row.owned(self._clock.now()):
             self._wakeups.send([lane_topic(row.lane)])
@@ -100,42 +102,30 @@ class MemoryStore:
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """See `Broker.claim`."""
-        grace = 0.0 if room else self.limits.exchange_grace_seconds
-        ready, retry_in = self._candidates(worker, only, grace)
-        if room:
-            claims = tuple(self._take(row, worker) for row in ready[:room])
-            return Claimed(claims) if claims else Nothing(retry_in)
-        spare = next((claim for claim in idle if self._spare(claim)), None)
-        if not ready or spare is None:
-            return Nothing(retry_in)
-        self._let_go(self.lanes[spare.lane], Happening.EXCHANGED)
-        return Claimed((self._take(ready[0], worker),), (spare,))
+        spare = [] if room else [claim for claim in idle if self._spare(claim)]
+        if not room and not spare:
+            return Nothing()
+        ready, retry_in = self._ready(worker, room or len(spare), only, exchange=not room)
+        for given_up, _ in zip(spare, ready, strict=False):
+            self._let_go(self.lanes[given_up.lane], Happening.EXCHANGED)
+        claims = tuple(self._take(row, worker) for row in ready)
+        return Claimed(claims, tuple(spare[: len(claims)])) if claims else Nothing(retry_in)
 
     def _spare(self, claim: Claim) -> bool:
         row = self.lanes.get(claim.lane)
         return row is not None and row.held_by(claim) and row.quiet(self._clock.now())
 
-    def _candidates(self, worker: WorkerId, only: Lane | None, grace: float) -> tuple[list[LaneRow], float]:
-        """List the lanes this worker may take now, fairest first, and when the next one becomes ready."""
+    def _ready(
+        self, worker: WorkerId, most: int, only: Lane | None, *, exchange: bool
+    ) -> tuple[list[LaneRow], float]:
+        """List the lanes this worker may take now, fairest first; and when there may be more."""
         now = self._clock.now()
-        ready: list[tuple[float, LaneRow]] = []
-        retry_in = math.inf
-        for row in self.lanes.values():
-            if row.wanted_since is None or row.owned(now) or not row.open or only not in (None, row.lane):
-                continue
-            ready_at = self._ready_at(row, worker, grace)
-            if ready_at <= now:
-                ready.append((row.wanted_since, row))
-            else:
-                retry_in = min(retry_in, ready_at - now)
-        return self._fairest_first(ready), retry_in
-
-    def _ready_at(self, row: LaneRow, worker: WorkerId, grace: float) -> float:
-        assert row.wanted_since is not None
-        waiting_from = max(row.wanted_since, row.wanted_from)
-        if row.last_worker is not None and row.last_worker != worker and self._takes_lanes(row.last_worker):
-            grace = max(grace, self.limits.warm_seconds)
-        return waiting_from + grace
+        rows = [row for row in self.lanes.values() if only in (None, row.lane)]
+        waiting = WaitingRows(rows, self.lanes.values(), self._takes_lanes, now)
+        grace = self.limits.exchange_grace_seconds if exchange else 0.0
+        choice = FairChoice(waiting, worker, now, self.limits, grace=grace)
+        lanes = choice.lanes(most)
+        return [self.lanes[lane] for lane in lanes], choice.retry_in()
 
     def _takes_lanes(self, worker: WorkerId) -> bool:
         seen = self.workers.get(worker)
@@ -144,22 +134,6 @@ class MemoryStore:
             and not seen.presence.draining
             and seen.seen_at + self.limits.lease_seconds > self._clock.now()
         )
-
-    def _fairest_first(self, ready: list[tuple[float, LaneRow]]) -> list[LaneRow]:
-        """Oldest first beyond our patience; before that, projects with the fewest lanes in hand first."""
-        now = self._clock.now()
-        ready.sort(key=lambda pair: (pair[0], pair[1].lane.key))
-        in_hand: dict[str, int] = {}
-        for row in self.lanes.values():
-            if row.owned(now):
-                in_hand[row.lane.project] = in_hand.get(row.lane.project, 0) + 1
-        ranked = []
-        for since, row in ready:
-            overdue = since <= now - self.limits.patience_seconds
-            rank = in_hand.get(row.lane.project, 0)
-            in_hand[row.lane.project] = rank + 1
-            ranked.append((not overdue, 0 if overdue else rank, since, row.lane.key, row))
-        return [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:-1])]
 
     def _take(self, row: LaneRow, worker: WorkerId) -> Claim:
         """Make the worker the lane's owner and consume the claim request: one step."""
@@ -188,7 +162,7 @@ class MemoryStore:
             if row is None or not row.held_by(claim):
                 lost.append(claim)
                 continue
-            row.lease_until = now + self.limits.lease_seconds
+            row.lease_until, row.wanted_since = now + self.limits.lease_seconds, None
             head = row.head
             if head and head.state is JobState.RUNNING and head.fence == claim.fence and head.interrupted:
                 interrupts.append(Interrupt(claim.lane, head.job.id, head.interrupted_by))
@@ -260,6 +234,7 @@ class MemoryStore:
             head.started_at = row.last_activity = now
             head.due_at = None
             return delivery_of(head, claim)
+        row.wanted_since = None  # asked for while this owner beat late: there is nothing left to ask for
         return Nothing()
 
     def _redeliverable(self, row: LaneRow, head: JobRow) -> bool:
@@ -290,7 +265,11 @@ class MemoryStore:
             if job.attempt != delivery.attempt:
                 raise ClaimLost(f"job {job.job.id} is at attempt {job.attempt}, not {delivery.attempt}")
             self._settle(row, job, outcome)
-        return self._next(row, delivery.claim) if more else Nothing()
+        if more:
+            return self._next(row, delivery.claim)
+        if not row.open:
+            row.wanted_since = None
+        return Nothing()
 
     def _settle(self, row: LaneRow, job: JobRow, outcome: Outcome) -> None:
         verdict = judge(

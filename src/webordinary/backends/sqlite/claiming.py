@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event
 from webordinary.backends.sqlite.submitting import DUE_FROM, OPEN, announce, want
 from webordinary.backends.sqlite.tx import Tx
+from webordinary.backends.sqlite.waiting import SINCE, WAITS, OneWaiting, WaitingTables
 from webordinary.backends.sqlite.working import hand_back
+from webordinary.claim.fairness import FairChoice
 from webordinary.core.claim import Claim, Claimed, Interrupt, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
@@ -17,37 +19,6 @@ from webordinary.core.limits import Limits
 from webordinary.core.views import Happening
 
 FORGOTTEN_WORKER_SECONDS = 3600.0
-
-# Lanes with a claim request, work and no live owner, and from when on :worker may take each.
-# The lane's last worker goes first for a moment, if it still takes lanes: its workspace is warm.
-_WAITING = f"""
-    SELECT lane, project, wanted_since,
-        MAX(wanted_since, wanted_from) + CASE
-            WHEN last_worker <> :worker AND EXISTS (
-                SELECT 1 FROM workers WHERE workers.worker = last_worker AND NOT draining
-                AND seen_at + :lease > :now) THEN MAX(:grace, :warm)
-            ELSE :grace END AS ready_at
-    FROM lanes
-    WHERE wanted_since IS NOT NULL AND (:only IS NULL OR lane = :only)
-        AND (worker IS NULL OR lease_until <= :now)
-        AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})
-"""
-
-# Oldest first beyond our patience; before that, projects with the fewest lanes in hand go first.
-_FAIREST_FIRST = f"""
-    WITH waiting AS ({_WAITING}),
-    ready AS (
-        SELECT lane, wanted_since, wanted_since <= :now - :patience AS overdue,
-            (SELECT COUNT(*) FROM lanes AS held WHERE held.project = waiting.project
-                AND held.worker IS NOT NULL AND held.lease_until > :now)
-            + ROW_NUMBER() OVER (PARTITION BY project ORDER BY wanted_since, lane) AS rank
-        FROM waiting WHERE ready_at <= :now)
-    SELECT lane FROM ready
-    ORDER BY overdue DESC, CASE WHEN overdue THEN 0 ELSE rank END, wanted_since, lane
-    LIMIT :most
-"""
-
-_NEXT_READY = f"SELECT MIN(ready_at) FROM ({_WAITING})"
 
 
 def owner(tx: Tx, lane: Lane) -> Ownership | None:
@@ -60,43 +31,29 @@ def owner(tx: Tx, lane: Lane) -> Ownership | None:
     return Ownership(lane, WorkerId(row[0]), *row[1:]) if row else None
 
 
-def ready_lanes(
-    tx: Tx, limits: Limits, worker: WorkerId, room: int, only: Lane | None
-) -> tuple[list[str], float]:
-    """List the lanes a worker may take now, fairest first; without any, how soon one becomes ready."""
-    values: dict[str, object] = {
-        "worker": worker,
-        "now": tx.now,
-        "only": only.key if only else None,
-        "lease": limits.lease_seconds,
-        "grace": 0.0 if room else limits.exchange_grace_seconds,
-        "warm": limits.warm_seconds,
-        "patience": limits.patience_seconds,
-        "most": max(room, 1),
-    }
-    if tx.one("SELECT 1 FROM lanes WHERE wanted_since IS NOT NULL LIMIT 1") is None:
-        return [], math.inf
-    lanes = [row[0] for row in tx.all(_FAIREST_FIRST, values)]
-    if lanes:
-        return lanes, 0.0
-    soonest = tx.one(_NEXT_READY, values)
-    return [], soonest[0] - tx.now if soonest and soonest[0] is not None else math.inf
-
-
 def claim(
     tx: Tx, limits: Limits, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
 ) -> Claimed | Nothing:
     """See `Broker.claim`."""
-    lanes, retry_in = ready_lanes(tx, limits, worker, room, only)
-    if not lanes:
-        return Nothing(retry_in)
-    if room:
-        return Claimed(tuple(_take(tx, limits, Lane.from_key(lane), worker) for lane in lanes))
-    spare = next((claim for claim in idle if _spare(tx, claim)), None)
-    if spare is None:
+    spare = [] if room else [claim for claim in idle if _spare(tx, claim)]
+    if not room and not spare:
         return Nothing()
-    _let_go(tx, spare.lane, Happening.EXCHANGED)
-    return Claimed((_take(tx, limits, Lane.from_key(lanes[0]), worker),), (spare,))
+    lanes, retry_in = ready_lanes(tx, limits, worker, room or len(spare), only, exchange=not room)
+    for given_up, _ in zip(spare, lanes, strict=False):
+        _let_go(tx, given_up.lane, Happening.EXCHANGED)
+    claims = tuple(_take(tx, limits, lane, worker) for lane in lanes)
+    return Claimed(claims, tuple(spare[: len(claims)])) if claims else Nothing(retry_in)
+
+
+def ready_lanes(
+    tx: Tx, limits: Limits, worker: WorkerId, most: int, only: Lane | None, *, exchange: bool
+) -> tuple[list[Lane], float]:
+    """List the lanes a worker may take now, fairest first; and when there may be more."""
+    lease = limits.lease_seconds
+    waiting = WaitingTables(tx, lease) if only is None else OneWaiting(tx, lease, only)
+    grace = limits.exchange_grace_seconds if exchange else 0.0
+    choice = FairChoice(waiting, worker, tx.now, limits, grace=grace)
+    return choice.lanes(most), choice.retry_in()
 
 
 def _spare(tx: Tx, claim: Claim) -> bool:
@@ -135,7 +92,8 @@ def keep(tx: Tx, limits: Limits, presence: Presence, claims: Sequence[Claim]) ->
     lost, interrupts = [], []
     for claim in claims:
         renewed = tx.do(
-            "UPDATE lanes SET lease_until = ? WHERE lane = ? AND worker = ? AND fence = ?",
+            "UPDATE lanes SET lease_until = ?, wanted_since = NULL"
+            " WHERE lane = ? AND worker = ? AND fence = ?",
             (tx.now + limits.lease_seconds, claim.lane.key, claim.worker, claim.fence),
         )
         if not renewed:
@@ -179,12 +137,7 @@ def _interrupt(tx: Tx, claim: Claim) -> Interrupt | None:
 
 def pressure(tx: Tx) -> tuple[int, float]:
     """Say how many lanes wait for an owner, and the longest wait in seconds."""
-    row = tx.one(
-        "SELECT COUNT(*), MIN(MAX(wanted_since, wanted_from)) FROM lanes"
-        " WHERE wanted_since IS NOT NULL AND wanted_from <= ? AND (worker IS NULL OR lease_until <= ?)"
-        f" AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})",
-        (tx.now, tx.now),
-    )
+    row = tx.one(f"SELECT COUNT(*), MIN({SINCE}) FROM lanes WHERE {WAITS} AND {SINCE} <= ?", (tx.now,))
     assert row is not None
     return row[0], tx.now - row[1] if row[0] else 0.0
 
@@ -217,37 +170,49 @@ def _let_go(tx: Tx, lane: Lane, why: Happening) -> None:
     announce(tx, lane)
 
 
-def stranded_lanes(tx: Tx, limits: Limits) -> list[str]:
-    """List lanes with work that have neither a live owner nor a claim request."""
-    rows = tx.all(
-        f"SELECT DISTINCT lane FROM jobs WHERE {OPEN} AND lane IN"
-        " (SELECT lane FROM lanes WHERE wanted_since IS NULL AND (worker IS NULL OR lease_until <= ?))"
-        " LIMIT ?",
-        (tx.now, limits.sweep_lanes_max),
-    )
-    return [row[0] for row in rows]
+# Lanes of dead owners, found by their leases.
+_ABANDONED = f"""
+    SELECT lane FROM lanes WHERE worker IS NOT NULL AND lease_until <= :now AND wanted_since IS NULL
+        AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})
+    LIMIT :most
+"""
+# The next few lanes with work, found by their jobs: no lane is left out because something else forgot it.
+_WITH_WORK = f"""
+    WITH RECURSIVE busy (lane) AS (
+        SELECT MIN(lane) FROM jobs WHERE {OPEN} AND lane > :after
+        UNION ALL SELECT (SELECT MIN(lane) FROM jobs WHERE {OPEN} AND lane > busy.lane)
+        FROM busy WHERE busy.lane IS NOT NULL LIMIT :most)
+    SELECT lane, worker IS NULL AND wanted_since IS NULL FROM busy JOIN lanes USING (lane)
+"""
 
 
-_VAIN = (
-    "wanted_since IS NOT NULL AND ((worker IS NOT NULL AND lease_until > ?) OR NOT EXISTS"
-    f" (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN}))"
-)
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """Lanes with work that have neither a live owner nor a claim request, and how far was looked."""
+
+    lanes: tuple[str, ...]
+    looked_to: str  # "" once all were looked at
 
 
-def anything_to_sweep(tx: Tx, limits: Limits) -> bool:
-    """Look before writing: most sweeps find nothing."""
-    return bool(
-        stranded_lanes(tx, limits)
-        or tx.one(f"SELECT 1 FROM lanes WHERE {_VAIN}", (tx.now,))
-        or tx.one("SELECT 1 FROM workers WHERE seen_at < ?", (tx.now - FORGOTTEN_WORKER_SECONDS,))
-    )
+def stranded_lanes(tx: Tx, limits: Limits, after: str) -> Stranded:
+    """Look for stranded lanes: at all whose owner died, and at the next few with work behind `after`."""
+    most = limits.sweep_lanes_max
+    abandoned = [row[0] for row in tx.all(_ABANDONED, {"now": tx.now, "most": most})]
+    busy = tx.all(_WITH_WORK, {"after": after, "most": most})
+    forgotten = [lane for lane, is_stranded in busy if is_stranded]
+    looked_to = busy[-1][0] if len(busy) == most else ""
+    return Stranded(tuple(dict.fromkeys([*abandoned, *forgotten]))[:most], looked_to)
 
 
-def sweep(tx: Tx, limits: Limits) -> int:
+def has_forgotten_workers(tx: Tx) -> bool:
+    """Whether there are workers that nobody has heard of for long."""
+    return tx.one("SELECT 1 FROM workers WHERE seen_at < ?", (tx.now - FORGOTTEN_WORKER_SECONDS,)) is not None
+
+
+def sweep(tx: Tx, limits: Limits, after: str) -> int:
     """See `Broker.sweep`."""
-    stranded = stranded_lanes(tx, limits)
+    stranded = stranded_lanes(tx, limits, after).lanes
     for lane in stranded:
         want(tx, Lane.from_key(lane))
-    tx.do(f"UPDATE lanes SET wanted_since = NULL WHERE {_VAIN}", (tx.now,))
     tx.do("DELETE FROM workers WHERE seen_at < ?", (tx.now - FORGOTTEN_WORKER_SECONDS,))
     return len(stranded)

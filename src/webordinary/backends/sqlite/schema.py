@@ -201,6 +201,36 @@ MIGRATIONS: tuple[str, ...] = (
         reason  TEXT NOT NULL
     ) WITHOUT ROWID;
     DROP INDEX letters_sent;  -- letters of a conversation are counted in a bucket
+
+    -- A claim reads a few waiting lanes in the order of an index, however many wait.
+    DROP INDEX lanes_wanted;
+    UPDATE lanes SET wanted_since = NULL WHERE NOT EXISTS
+        (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND finished_at IS NULL);
+    CREATE INDEX lanes_waiting ON lanes (MAX(wanted_since, wanted_from), lane) WHERE wanted_since IS NOT NULL;
+    CREATE INDEX lanes_waiting_of ON lanes (project, MAX(wanted_since, wanted_from), lane)
+        WHERE wanted_since IS NOT NULL;
+    CREATE INDEX lanes_leases ON lanes (lease_until, project) WHERE worker IS NOT NULL;
+    CREATE INDEX lanes_of_worker ON lanes (worker) WHERE worker IS NOT NULL;
+    CREATE TABLE project_load (
+        project TEXT PRIMARY KEY,
+        in_hand INTEGER NOT NULL,                  -- lanes with an owner, alive or not
+        since   REAL                               -- its longest wait; NULL: no lane of it waits
+    ) WITHOUT ROWID;
+    CREATE INDEX project_load_waiting ON project_load (in_hand, since, project) WHERE since IS NOT NULL;
+    INSERT INTO project_load SELECT project, COUNT(worker),
+            MIN(CASE WHEN wanted_since IS NOT NULL THEN MAX(wanted_since, wanted_from) END)
+        FROM lanes GROUP BY project;
+    CREATE TRIGGER lanes_load AFTER UPDATE OF worker, wanted_since, wanted_from ON lanes
+    WHEN (OLD.worker IS NULL) <> (NEW.worker IS NULL)
+        OR OLD.wanted_since IS NOT NEW.wanted_since OR OLD.wanted_from <> NEW.wanted_from
+    BEGIN
+        INSERT OR REPLACE INTO project_load VALUES (
+            NEW.project,
+            (SELECT COUNT(*) FROM lanes WHERE project = NEW.project AND worker IS NOT NULL),
+            (SELECT MAX(wanted_since, wanted_from) FROM lanes
+                WHERE project = NEW.project AND wanted_since IS NOT NULL
+                ORDER BY MAX(wanted_since, wanted_from) LIMIT 1));
+    END;
     """,
 )
 

@@ -21,6 +21,7 @@ class SqliteStore:
     def __init__(self, engine: Engine, limits: Limits) -> None:
         """Keep the protocol in a file."""
         self._engine, self._limits = engine, limits
+        self._swept_to = ""
 
     async def submit(self, job: Job) -> Submitted | Duplicate:
         """See `Broker.submit`."""
@@ -35,7 +36,10 @@ class SqliteStore:
     ) -> Claimed | Nothing:
         """See `Broker.claim`."""
         limits = self._limits
-        ready, retry_in = self._engine.read(lambda tx: claiming.ready_lanes(tx, limits, worker, room, only))
+        exchange = not room
+        ready, retry_in = self._engine.read(
+            lambda tx: claiming.ready_lanes(tx, limits, worker, 1, only, exchange=exchange)
+        )
         if not ready:
             return Nothing(retry_in)
         return await self._engine.write(lambda tx: claiming.claim(tx, limits, worker, room, idle, only))
@@ -62,7 +66,10 @@ class SqliteStore:
         await self._engine.write(lambda tx: claiming.release(tx, self._limits, claim))
 
     async def sweep(self) -> int:
-        """See `Broker.sweep`."""
-        if not self._engine.read(lambda tx: claiming.anything_to_sweep(tx, self._limits)):
+        """See `Broker.sweep`. Each goes on where the one before it stopped."""
+        limits, after = self._limits, self._swept_to
+        found = self._engine.read(lambda tx: claiming.stranded_lanes(tx, limits, after))
+        self._swept_to = found.looked_to
+        if not found.lanes and not self._engine.read(claiming.has_forgotten_workers):
             return 0
-        return await self._engine.write(lambda tx: claiming.sweep(tx, self._limits))
+        return await self._engine.write(lambda tx: claiming.sweep(tx, limits, after))

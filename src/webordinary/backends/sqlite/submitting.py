@@ -110,22 +110,22 @@ def end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
 
 
 def announce(tx: Tx, lane: Lane) -> None:
-    """Wake the lane's owner; a lane without a live one gets a claim request."""
+    """Wake the lane's owner; a lane without a live one gets a claim request, if it has work."""
     owned = tx.one(
         "SELECT 1 FROM lanes WHERE lane = ? AND worker IS NOT NULL AND lease_until > ?", (lane.key, tx.now)
     )
     if owned:
         tx.wake(lane_topic(lane))
-    else:
+    elif tx.one(f"SELECT 1 FROM jobs WHERE lane = ? AND {OPEN} LIMIT 1", (lane.key,)):
         want(tx, lane)
+    else:
+        tx.do("UPDATE lanes SET wanted_since = NULL WHERE lane = ?", (lane.key,))
 
 
 def want(tx: Tx, lane: Lane) -> None:
-    """Leave a claim request, if anything waits in the lane."""
-    wanted = tx.do(
-        f"UPDATE lanes SET wanted_since = IFNULL(wanted_since, ?), wanted_from = {DUE_FROM}"
-        f" WHERE lane = ? AND EXISTS (SELECT 1 FROM jobs WHERE lane = lanes.lane AND {OPEN})",
+    """Leave a claim request for a lane that has work."""
+    tx.do(
+        f"UPDATE lanes SET wanted_since = IFNULL(wanted_since, ?), wanted_from = {DUE_FROM} WHERE lane = ?",
         (tx.now, lane.key),
     )
-    if wanted:
-        tx.wake(CLAIMS)
+    tx.wake(CLAIMS)

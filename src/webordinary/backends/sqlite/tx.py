@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 Row = tuple[Any, ...]
@@ -33,6 +33,10 @@ class Tx:
     def all(self, sql: str, values: Values = ()) -> list[Row]:
         """Read all rows."""
         return self._connection.execute(sql, values).fetchall()
+
+    def each(self, sql: str, values: Values = ()) -> Iterator[Row]:
+        """Read rows one by one, as far as they are asked for."""
+        return self._connection.execute(sql, values)
 
     def do(self, sql: str, values: Values = ()) -> int:
         """Write; say how many rows changed."""

@@ -81,7 +81,17 @@ def _next(tx: Tx, limits: Limits, claim: Claim, parked: float, *, touched: bool)
         if not touched:
             _touch(tx, claim)
         return Delivery(claim, job, attempt + 1)
+    drop_request(tx, claim.lane)
     return Nothing()
+
+
+def drop_request(tx: Tx, lane: Lane) -> None:
+    """Drop a claim request that was left while this owner beat late, if nothing is left to ask for."""
+    tx.do(
+        "UPDATE lanes SET wanted_since = NULL WHERE lane = ? AND wanted_since IS NOT NULL"
+        f" AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})",
+        (lane.key,),
+    )
 
 
 def _job_of(head: tuple[object, ...], claim: Claim) -> Job:
@@ -153,7 +163,10 @@ def settle(tx: Tx, limits: Limits, delivery: Delivery, outcome: Outcome, *, more
         case Retry() | HandedBack():
             settled, parked_now = _settle_for_now(tx, limits, delivery, outcome)
             parked = max(parked, parked_now)
-    return _next(tx, limits, claim, parked, touched=settled) if more else Nothing()
+    if more:
+        return _next(tx, limits, claim, parked, touched=settled)
+    drop_request(tx, claim.lane)
+    return Nothing()
 
 
 def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done | Failed | Preempted) -> bool:
