@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import commits, drain, hot_lane, idle, latency, machine, mail, pages, sites
+from bench import commits, drain, hot_lane, idle, latency, machine, mail, pages, sites, waiting
 from bench.report import Row, as_json, as_table
 
 MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
@@ -16,6 +16,7 @@ MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
     "drain": drain.measure,
     "latency": latency.measure,
     "hot-lane": hot_lane.measure,
+    "waiting": waiting.measure,
     "idle": idle.measure,
     "mail": mail.measure,
     "sites": sites.measure,

@@ -120,6 +120,18 @@ async def test_one_idle_claim_buys_one_lane(world: World) -> None:
     assert len(exchanged.claims) == len(exchanged.given_up) == 1
 
 
+async def test_as_many_idle_claims_go_as_lanes_wait(world: World) -> None:
+    """Sixty-four idle slots and a thousand waiting lanes: one at a time would take a round trip each."""
+    idle = [await idle_claim(world, lane) for lane in (AMELIA, AMELIA_2, AMELIA_3)]
+    for lane in (BRAVO, CORAL):
+        await world.submit(lane)
+    world.clock.advance(world.limits.exchange_grace_seconds)
+    exchanged = await world.claim(W1, room=0, idle=idle)
+    assert {claim.lane for claim in exchanged.claims} == {BRAVO, CORAL}
+    assert exchanged.given_up == tuple(idle[:2])
+    assert await world.backend.gatekeeper.owner(AMELIA_3) is not None
+
+
 async def test_a_lane_that_waits_for_a_back_off_may_go_and_is_not_forgotten(world: World) -> None:
     """Its owner has nothing to do there now; its claim request is good from when the job is due."""
     delivery = await world.start(AMELIA, W1)
