@@ -61,6 +61,14 @@ def test_our_own_letter_comes_back_and_is_left_out(width: int) -> None:
         assert new_in(f"publish\n\n{WROTE}\n{history}") == [("own", "publish")]
 
 
+def test_the_heading_of_a_known_mail_says_nothing_new() -> None:
+    heading = (
+        "____________\nFrom: Webordinary <edit@sites.example.net>\nSent: 12 May 2026 9:58\nSubject: Re: Site"
+    )
+    assert new_in(f"publish\n\n{heading}\n\n{LETTER}") == [("own", "publish")]
+    assert new_in(f"{heading}\n\n{LETTER}") == []
+
+
 def test_a_letter_whose_links_and_quotation_marks_were_changed_is_the_same() -> None:
     changed = LETTER.replace("“", '"').replace("”", '"').replace("https://", "https://safe.example/?url=")
     (own, (kind, rest)) = new_in(f"publish\n\n{WROTE}\n{quoted(changed)}")

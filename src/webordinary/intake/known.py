@@ -45,7 +45,8 @@ def new_stretches(
         if stretch.kind is not StretchKind.QUOTED or _is_answered(whole, at):
             kept.append(stretch)
         elif text := memory.unknown_lines(stretch.text):
-            kept.append(replace(stretch, text=text))
+            kind = StretchKind.QUOTED if says_something(text) else StretchKind.ATTRIBUTION
+            kept.append(Stretch(kind, text))
     is_doubtful = not has_files or kept != list(whole)
     return _with_own_words(tuple(kept), (StretchKind.QUOTED,) if is_doubtful else ())
 

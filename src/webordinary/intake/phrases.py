@@ -59,7 +59,7 @@ LABELS: dict[str, frozenset[str]] = {
         "předmět, konu, θέμα, 件名, 主题, 主旨, 제목"
     ),
 }
-LABEL = re.compile(r"[\s*_]{0,3}([^\W\d_][^:：*<>@]{0,20}?)[\s*_]{0,3}[:：]")
+LABEL = re.compile(r"[\s*_]{0,3}([^\W\d_][^:：*<>@]{0,20}?)[\s*_]{0,3}[:：](?!//)")
 
 # --- "-----Original Message-----", "---------- Forwarded message ----------" ------------------------------
 

@@ -85,7 +85,8 @@ def says_something(text: str) -> bool:
     at = 0
     while at < len(lines):
         length = attribution(lines, at)[1]
-        if not length and lines[at].strip() and not _labelled(lines[at]):
+        is_said = any(map(str.isalnum, lines[at])) and not MARK_IN_RULES.fullmatch(lines[at])
+        if not length and is_said and not _labelled(lines[at]):
             return True
         at += max(1, length)
     return False
