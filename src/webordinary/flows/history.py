@@ -42,20 +42,23 @@ class History:
         return await asyncio.to_thread(new_stretches, mail.stretches, texts, has_files=bool(mail.files))
 
     async def _texts(self, mail: ParsedMail, lane: Lane, session: str, before: float) -> list[str]:
-        texts: list[str] = []
-        for record in await self._earlier(mail, lane, session, before):
+        jobs = await self.backend.ledger.jobs(limit=JOBS_LOOKED_AT, lane=lane)
+        itself = mail_id(mail.message_id or mail.content_hash, mail.from_address)
+        own = [job for job in jobs if job.session == session and job.submitted_at < before]
+        own = [job for job in own if job.message_id != itself]
+        texts = [job.instruction for job in own[:MAILS_COMPARED]]
+        for record in await self._earlier(mail, [MailId(job.message_id) for job in own], before):
             texts += await self._letters_about(record, before)
-            texts += await self._text(await self.backend.blobs.get(record.blob))
+            if not record.files:  # one with photos is large, and the words of its job are known
+                texts += await self._text(await self.backend.blobs.get(record.blob))
             if sum(map(len, texts)) > KNOWN_CHARACTERS:
                 break
         return texts
 
-    async def _earlier(self, mail: ParsedMail, lane: Lane, session: str, before: float) -> list[MailRecord]:
+    async def _earlier(self, mail: ParsedMail, of_jobs: list[MailId], before: float) -> list[MailRecord]:
         """The conversation's mails from before that moment, newest first."""
-        jobs = await self.backend.ledger.jobs(limit=JOBS_LOOKED_AT, lane=lane)
-        ids = [MailId(job.message_id) for job in jobs if job.session == session]
         answered = reversed([*mail.references, *mail.in_reply_to])
-        ids += [mail_id(message_id, mail.from_address) for message_id in answered]
+        ids = [*of_jobs, *(mail_id(message_id, mail.from_address) for message_id in answered)]
         records: list[MailRecord] = []
         for one in list(dict.fromkeys(ids))[:JOBS_LOOKED_AT]:
             record = await self.backend.mailbox.mail(one)
