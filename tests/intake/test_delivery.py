@@ -69,6 +69,14 @@ def test_an_address_that_is_not_ours_is_none(field: str) -> None:
     assert not names_us(raw(field), ADDRESS)
 
 
+def test_mail_for_the_postmaster_is_that_in_a_mailbox_too() -> None:
+    """Whoever answers for the server gets it, and not an editor of sites."""
+    postmaster = f"postmaster@{ADDRESS.partition('@')[2]}"
+    assert envelope_of(raw(f"To: {postmaster}"), ADDRESS).is_for_postmaster
+    assert not envelope_of(raw(f"To: {postmaster}, {ADDRESS}"), ADDRESS).is_for_postmaster
+    assert not envelope_of(raw("To: postmaster@elsewhere.example"), ADDRESS).is_for_postmaster
+
+
 def test_a_made_up_token_routes_nowhere() -> None:
     """Anybody can write these fields; nobody else can sign a name."""
     forged = ADDRESS.replace("@", "+confirm-abc.aaaaaaaaaaaaaaaa@")

@@ -99,6 +99,7 @@ class How(StrEnum):
     GARBAGE = "answered by what is no IMAP"
     SILENCE = "never answered"
     NO = "refused"
+    HOLE = "answered, and nothing after that ever again"
 
 
 @dataclass(slots=True)
@@ -164,6 +165,8 @@ class Proxy:
                 fault = self._fault(text.decode())
                 if fault and fault.how in (How.CUT_AFTER, How.CUT_INSIDE):
                     line.watch(tag, all_but=fault.how is How.CUT_AFTER)
+                elif fault and fault.how is How.HOLE:
+                    line.fall_silent()
                 elif fault:
                     if not await self._suffer(fault, line, tag):
                         return
@@ -190,7 +193,7 @@ class Proxy:
                 return True
             case How.SILENCE:
                 await asyncio.Event().wait()
-            case How.CUT | How.CUT_AFTER | How.CUT_INSIDE:
+            case How.CUT | How.CUT_AFTER | How.CUT_INSIDE | How.HOLE:
                 pass
         return False
 
@@ -202,9 +205,14 @@ class _Line:
         self._writer, self._rewritten = writer, rewritten
         self.is_open = asyncio.Event()
         self._tag, self._all_but = b"", False
+        self._left: int | None = None  # how many answers still get through, if not all
 
     def watch(self, tag: bytes, *, all_but: bool) -> None:
         self._tag, self._all_but = tag, all_but
+
+    def fall_silent(self) -> None:
+        """After the next answer."""
+        self._left = 1
 
     async def say(self, text: bytes) -> None:
         self._writer.write(text)
@@ -223,7 +231,9 @@ class _Line:
                     await self.say(held[: max(len(held) // 2, 1)])
                 self._writer.transport.abort()
                 return
-            await self.say(chunk)
+            if self._left is None or self._left > 0:
+                await self.say(chunk)
+                self._left = self._left and self._left - 1
         self._writer.transport.abort()
 
 

@@ -227,6 +227,39 @@ async def test_a_line_that_breaks_while_nothing_happens_is_made_anew(desk: Desk)
             await desk.eventually(*(f"Change {earlier}" for earlier in range(1, int(number) + 1)))
 
 
+async def test_a_line_that_dies_silently_while_it_waits_is_made_anew(desk: Desk) -> None:
+    """Routers and some servers forget a connection without a word to anybody."""
+    desk.proxy.faults.append(Fault("^IDLE", How.HOLE))
+    async with desk.reading():
+        await condition(lambda: desk.proxy.count("^IDLE") > 0)
+        await asyncio.to_thread(desk.mailbox.add, mail("Change the title"))
+        await desk.eventually("Change the title")
+
+
+async def test_a_server_that_never_ends_a_line_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then is no silence, and no answer either."""
+    monkeypatch.setattr(imap_client, "COMMAND_SECONDS", 0.2)
+
+    hung_up = asyncio.Event()
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b"*")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        writer.transport.abort()
+        hung_up.set()
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    account = ImapAccount("127.0.0.1", USER, PASSWORD, port, encryption=Encryption.NONE)
+    with pytest.raises(MailboxUnavailable, match="took longer"):
+        await asyncio.to_thread(probe, account)
+    await hung_up.wait()
+    server.close()
+
+
 async def test_a_server_that_dies_of_idle_is_asked_now_and_then(desk: Desk) -> None:
     """Some announce it and can't do it; mail must come in all the same, and not by a login a second."""
     desk.proxy.faults.append(Fault("^IDLE", How.CUT, times=1000))

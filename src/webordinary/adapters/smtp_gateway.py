@@ -18,8 +18,8 @@ from aiosmtpd.smtp import Envelope as SmtpEnvelope
 from webordinary.adapters.smtp_conversation import Conversation, LmtpConversation
 from webordinary.adapters.smtp_spool import NO_ROOM, ReadingRoom, Spool, SpoolRoom
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
-from webordinary.core.mail import POSTMASTER, Envelope, MailRecord
-from webordinary.core.own_address import is_ours
+from webordinary.core.mail import Envelope, MailRecord
+from webordinary.core.own_address import lives_here
 
 log = logging.getLogger("webordinary.gateway")
 
@@ -173,7 +173,7 @@ class SmtpGateway:
         self, server: SMTP, _session: Session, envelope: SmtpEnvelope, address: str, options: list[str]
     ) -> str:
         """Refuse at once whoever does not live here."""
-        if not self._lives_here(address):
+        if not lives_here(address, self._listening.address):
             return "550 5.1.1 There is no such mailbox here"
         if len(envelope.rcpt_tos) >= (1 if isinstance(server, LMTP) else RECIPIENTS_MAX):
             return "452 4.5.3 Too many recipients, send the rest separately"
@@ -213,12 +213,6 @@ class SmtpGateway:
                 self._nothing_in_hand.set()
         log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
         return f"250 2.0.0 Kept as {record.id}"
-
-    def _lives_here(self, address: str) -> bool:
-        """The one mailbox and its plus-addresses; and whoever answers for this server (RFC 5321, 4.5.1)."""
-        ours = self._listening.address
-        domain = ours.lower().rpartition("@")[2]
-        return is_ours(address, ours) or address.lower() in (POSTMASTER, f"{POSTMASTER}@{domain}")
 
 
 def subscriber(peer: str) -> str:

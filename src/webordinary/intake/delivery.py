@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from webordinary.core.mail import Envelope
-from webordinary.core.own_address import is_ours
+from webordinary.core.own_address import is_ours, lives_here
 from webordinary.intake.headers import Headers, read_headers
 from webordinary.intake.limits import ADDRESS_CHARACTERS
 from webordinary.intake.problems import CannotRead
@@ -34,7 +34,7 @@ def envelope_of(raw: bytes, address: str) -> Envelope:
         headers = read_headers(raw)
     except CannotRead:  # it will be said why when the mail is read
         return Envelope(mail_from=UNKNOWN, recipients=(address,))
-    recipients = dict.fromkeys(found for found in _recipients(headers) if is_ours(found, address))
+    recipients = dict.fromkeys(found for found in _recipients(headers) if lives_here(found, address))
     return Envelope(mail_from=_sender(headers), recipients=tuple(recipients)[:RECIPIENTS_MAX] or (address,))
 
 
