@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,6 +108,9 @@ class RecordedTx(Tx):
 
     def all(self, sql: str, values: Values = ()) -> list[Row]:
         return self._recorded.execute(sql, values).fetchall()
+
+    def each(self, sql: str, values: Values = ()) -> Iterator[Row]:
+        return iter(self.all(sql, values))
 
     def do(self, sql: str, values: Values = ()) -> int:
         self.all(sql, values)
