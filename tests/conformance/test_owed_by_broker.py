@@ -7,6 +7,7 @@ import pytest
 
 from tests.conformance.test_outbox import SPRING, kinds_about, take, take_one
 from tests.conformance.world import LIMITS, START, W2, World
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import Arrival, Intent, JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind
@@ -68,7 +69,7 @@ async def test_the_word_about_a_jobs_end_is_stored_with_its_outcome(
     await world.broker.settle(delivery, outcome, more=False)
     (end,) = await take(world)
     assert (end.about, end.kind, end.owed_at) == (delivery.job.id, kind, START + 1)
-    assert end.facts == {"note": note}
+    assert end.facts == {"note": note, **({"failure": "internal"} if kind is LetterKind.FAILED else {})}
     assert (await world.view(delivery.job.id)).replies_owed == 1
 
 
@@ -122,9 +123,9 @@ async def test_what_a_letter_tells_is_what_was_true_when_it_was_owed(
     """The operator may redrive a dead job before the letter about its death has gone out."""
     world = world_with(replace(LIMITS, deliveries_max=1))
     delivery = await world.start(reply=True)
-    await world.broker.settle(delivery, Retry("broken for good"), more=False)
+    await world.broker.settle(delivery, Retry("broken for good", FailureKind.MODEL_UNREACHABLE), more=False)
     await world.control.redrive(delivery.job.id)
-    assert (await take(world))[-1].facts == {"note": "broken for good"}
+    assert (await take(world))[-1].facts == {"note": "broken for good", "failure": "model_unreachable"}
 
 
 async def test_session_and_intent_of_a_job_go_all_the_way(world: World) -> None:

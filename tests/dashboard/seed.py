@@ -12,6 +12,7 @@ from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.mail import KeptFile, Letter, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
+from webordinary.core.page_changes import PageChange, PageChangeKind, packed
 from webordinary.core.site import Member, Project, Session
 from webordinary.core.work import AgentEvent, EventKind
 from webordinary.ports.backend import Backend
@@ -43,6 +44,8 @@ diff --git a/index.html b/index.html
 +    <p>Open Tuesday to Saturday, 10 to 6.</p>
 +    <p class="banner">Spring Sale: 20 % off all bowls until the end of May.</p>
 """
+
+HEADING = PageChange(PageChangeKind.HEADING, old="Sale", new="Spring Sale")
 
 
 class StoryClock(SystemClock):
@@ -190,7 +193,7 @@ async def _earlier(story: Story) -> None:
             claim = await story.claim(lane, (W1, W2, W3)[number % 3])
             delivery = await story.begin(claim, "Read index.html", "Edit index.html")
             outcome: Outcome = Done(
-                "Changed as you asked.", {"commit": "77ab10", "changes": "index.html changed"}
+                "Changed as you asked.", {"commit": "77ab10", "changes": packed([HEADING])}
             )
             if lane == TARA and number:
                 outcome = Failed("There is no such word on the about page any more. Nothing was changed.")

@@ -13,7 +13,15 @@ from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Arrival, JobId
 from webordinary.core.lane import Lane
-from webordinary.core.mail import Envelope, LetterKind, MailRecord, ParsedMail, SignedParts, UnreadableMail
+from webordinary.core.mail import (
+    Envelope,
+    FileProblem,
+    LetterKind,
+    MailRecord,
+    ParsedMail,
+    SignedParts,
+    UnreadableMail,
+)
 from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
@@ -42,7 +50,7 @@ class NoPictures:
     """No picture comes up in these tests."""
 
     async def web_ready(self, content: bytes) -> WebImage | NoImage:
-        return NoImage(f"{len(content)} bytes are no picture")
+        return NoImage(FileProblem.NOT_READABLE if content else FileProblem.EMPTY)
 
 
 class OutOfReach:

@@ -1,5 +1,6 @@
 """Publishing tells what everybody sees now that they did not see before, and whose changes those are."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from webordinary.core.outcome import Done, Facts
 from webordinary.core.release import Place
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
+from webordinary.reply.phrases import told
 
 RETITLE = "sed -i 's/Old/New/' index.html"
 
@@ -30,14 +32,16 @@ async def published(bench: Bench, session: str = "s1") -> Facts:
 
 
 async def test_the_pages_that_became_live_are_told(bench: Bench) -> None:
-    assert (await published(bench))["live_changes"] == "index.html: new"
+    assert "live_changes" not in await published(bench)  # nobody saw the site before: all of it is new
     await bench.do(f"{RETITLE}; echo x > a.html; echo x > b.css")
     facts = await published(bench)
-    assert facts["live_changes"].splitlines() == ["a.html: new", "index.html: changed", "1 other file"]
+    title = "The title on your home page, as browsers show it, is now “{}”.".format
+    look = "Colours, fonts or layout have changed."
+    assert told(facts["live_changes"]) == [title("New"), "There is a new page, “a”.", look]
     assert facts["live"] == "http://sites.example/live/amelia/"
     await bench.undo()
     facts = await published(bench)
-    assert facts["live_changes"].splitlines() == ["a.html: removed", "index.html: changed", "1 other file"]
+    assert told(facts["live_changes"]) == [title("Old"), "The page “a” is gone.", look]
     assert not {"live_unchanged", "live_later", "live_by_others", "warnings"} & facts.keys()
 
 
@@ -53,7 +57,7 @@ async def test_changes_of_others_that_went_live_with_it_are_told(bench: Bench) -
     await bench.do("echo tara > tara.html", lane=TARA, session="hers")
     await bench.do(RETITLE)
     facts = await published(bench)
-    assert facts["live_by_others"] == "tara: echo tara > tara.html"
+    assert json.loads(facts["live_by_others"]) == [["tara", "echo tara > tara.html"]]
     assert "live_later" not in facts
     assert "live_by_others" not in await published(bench)
 
@@ -65,7 +69,10 @@ async def test_changes_after_what_the_conversation_was_shown_are_told(bench: Ben
     await bench.do("echo mine > mine.html", session="another")
     await bench.do("echo which one")  # its letter shows no preview
     facts = await published(bench)
-    assert facts["live_later"].splitlines() == ["tara: echo hers > tara.html", "you: echo mine > mine.html"]
+    assert json.loads(facts["live_later"]) == [
+        ["tara", "echo hers > tara.html"],
+        ["", "echo mine > mine.html"],
+    ]
     assert "live_by_others" not in facts
 
 
@@ -77,7 +84,8 @@ async def test_what_was_made_and_taken_back_in_between_is_not_told(bench: Bench)
     await bench.do("sed -i 's/Some/Any/' index.html", session="another")
     await published(bench, session="another")
     await bench.undo(session="another")
-    assert (await published(bench))["live_later"] == "you: Taken back: sed -i 's/Some/Any/' index.html"
+    later = json.loads((await published(bench))["live_later"])
+    assert later == [["", "Taken back: sed -i 's/Some/Any/' index.html"]]
 
 
 async def test_a_change_that_was_shown_and_taken_back_since_is_told(bench: Bench) -> None:
@@ -86,7 +94,7 @@ async def test_a_change_that_was_shown_and_taken_back_since_is_told(bench: Bench
     await bench.do(RETITLE)
     await bench.undo(session="another")
     facts = await published(bench)
-    assert facts["live_later"] == f"you: Taken back: {RETITLE}"
+    assert json.loads(facts["live_later"]) == [["", f"Taken back: {RETITLE}"]]
     assert facts["live_unchanged"] == "yes"
 
 

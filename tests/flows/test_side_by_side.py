@@ -11,7 +11,9 @@ from tests.flows.mailing import carried_out
 from tests.flows.workbench import PAGE, TARA, Bench, git
 from webordinary.adapters.sandbox.unconfined import Unconfined
 from webordinary.adapters.site_builder import SiteBuilder
+from webordinary.core.failure import FailureKind
 from webordinary.core.outcome import Done, Failed, Preempted
+from webordinary.core.page_changes import unpacked
 from webordinary.core.site import Project
 from webordinary.core.work import BuildFailed, Built, Room
 from webordinary.flows.perform import Performance
@@ -57,7 +59,7 @@ async def test_a_merge_that_does_not_build_is_never_pushed(bench: Bench) -> None
     slow.go_on.set()
     outcome = await waiting
     assert isinstance(outcome, Failed)
-    assert "at the same time" in outcome.reason
+    assert outcome.kind is FailureKind.NOT_TOGETHER
     assert outcome.facts["unfinished_files"] == "a"
     tree = git("ls-tree", "--name-only", "webordinary/edit", cwd=bench.repository).split()
     assert tree == ["b", "index.html"]
@@ -82,7 +84,7 @@ async def test_a_merge_is_made_again_as_often_as_others_are_first(bench: Bench) 
     outcome = await waiting
     assert isinstance(outcome, Done)
     assert slow.builds == 3
-    assert outcome.facts["changes"] == "index.html: title: “Old” → “New”"  # only what this job did
+    assert [change.new for change in unpacked(outcome.facts["changes"])] == ["New"]  # only what this job did
     served = bench.served()
     assert served.keys() == {"index.html", "0.html", "1.html"}
     assert served["index.html"] == PAGE.replace("Old", "New").encode()

@@ -11,6 +11,7 @@ from webordinary.core.job import Intent
 from webordinary.core.outcome import Done, Failed
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
+from webordinary.reply.phrases import told
 
 LARGE = b"\xff\xd8" + bytes(range(256)) * 4_000  # a photo of a megabyte
 SHOW_IT = "cp ../mail/photo.jpg . ; echo '<img src=photo.jpg>' >> index.html; echo put it in"
@@ -86,7 +87,7 @@ async def test_what_developers_did_is_no_part_of_the_answer(bench: Bench) -> Non
     outcome = await bench.do("sed -i 's/Hello/Hi/' index.html")
     assert isinstance(outcome, Done)
     assert "about.html" in bench.served()
-    assert outcome.facts["changes"] == "index.html: “Hello” → “Hi”"
+    assert told(outcome.facts["changes"]) == ["The heading on your home page now says “Hi”."]
 
 
 async def test_what_developers_did_is_no_part_of_the_answer_after_a_conflict_either(bench: Bench) -> None:
@@ -96,7 +97,7 @@ async def test_what_developers_did_is_no_part_of_the_answer_after_a_conflict_eit
     assert isinstance(outcome, Done)
     assert "about.html" in bench.served()
     assert "index.html" in outcome.facts["changes"]
-    assert "about.html" not in outcome.facts["changes"]
+    assert "About" not in outcome.facts["changes"]
 
 
 async def test_a_site_without_any_file_is_refused_in_a_whole_sentence(bench: Bench) -> None:

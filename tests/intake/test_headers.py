@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from webordinary.core.mail import ParsedMail, UnreadableMail
+from webordinary.core.mail import MailProblem, ParsedMail, UnreadableMail
 from webordinary.intake.headers import base64_bytes, words_decoded
 from webordinary.intake.limits import SUBJECT_CHARACTERS, THREAD_IDS
 from webordinary.intake.mime_fields import kind_of_field, parameters
@@ -114,7 +114,9 @@ def test_an_unread_mail_still_says_whom_to_answer() -> None:
     mail = unread(raw, "it took too long")
     assert (mail.reply_to, mail.message_id, mail.reason) == ("scott@example.com", "<a@x>", "it took too long")
     assert mail.automatic
-    assert unread(b"\x00", "no") == UnreadableMail(read(b"\x00").content_hash, "no")
+    assert unread(b"\x00", "no") == UnreadableMail(
+        read(b"\x00").content_hash, "no", problem=MailProblem.TOO_LONG
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,10 @@ from webordinary.adapters.bounded import Bounded
 from webordinary.adapters.images import (
     EDGE_PIXELS,
     FRAMES,
-    NOT_READABLE,
-    TOO_MANY_PIXELS,
-    TOO_MUCH,
-    TOO_SMALL,
     PillowImages,
     made_anew,
 )
+from webordinary.core.mail import FileProblem
 from webordinary.ports.images import NoImage, WebImage
 
 
@@ -129,23 +126,23 @@ def test_an_endless_animation_becomes_its_first_frame() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "problem"),
     [
-        (forged_png(100_000, 100_000), TOO_MANY_PIXELS),
-        (forged_png(60_000, 1_100), TOO_MANY_PIXELS),
-        (pictures.dot(), TOO_SMALL),
-        (pictures.saved(Image.new("RGB", (600, 1)), "PNG"), TOO_SMALL),
-        (forged_png(100, 100), NOT_READABLE),
-        (pictures.jpeg()[:300], NOT_READABLE),
-        (b"\xff\xd8\xff" + bytes(100), NOT_READABLE),
-        (b"", NOT_READABLE),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", NOT_READABLE),
+        (forged_png(100_000, 100_000), FileProblem.TOO_MANY_PIXELS),
+        (forged_png(60_000, 1_100), FileProblem.TOO_MANY_PIXELS),
+        (pictures.dot(), FileProblem.TOO_SMALL),
+        (pictures.saved(Image.new("RGB", (600, 1)), "PNG"), FileProblem.TOO_SMALL),
+        (forged_png(100, 100), FileProblem.NOT_READABLE),
+        (pictures.jpeg()[:300], FileProblem.NOT_READABLE),
+        (b"\xff\xd8\xff" + bytes(100), FileProblem.NOT_READABLE),
+        (b"", FileProblem.NOT_READABLE),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", FileProblem.NOT_READABLE),
     ],
     ids=["huge", "wide", "dot", "line", "empty", "torn", "zeros", "nothing", "PostScript"],
 )
-def test_what_is_no_picture_or_too_much_of_one_is_refused(content: bytes, reason: str) -> None:
+def test_what_is_no_picture_or_too_much_of_one_is_refused(content: bytes, problem: FileProblem) -> None:
     """The size is known from the first bytes: nothing is unpacked to find out."""
-    assert made_anew(content) == NoImage(reason)
+    assert made_anew(content) == NoImage(problem)
 
 
 async def test_pictures_are_decoded_in_a_process_of_their_own() -> None:
@@ -159,4 +156,4 @@ async def test_pictures_are_decoded_in_a_process_of_their_own() -> None:
 async def test_a_picture_that_takes_too_long_is_left_out() -> None:
     async with Bounded(seconds=0.001) as bounded:
         large = pictures.saved(pictures.photo(3_000, 2_000), "PNG", compress_level=1)
-        assert await PillowImages(bounded).web_ready(large) == NoImage(TOO_MUCH)
+        assert await PillowImages(bounded).web_ready(large) == NoImage(FileProblem.TOO_MUCH)

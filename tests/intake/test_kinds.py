@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from tests.intake import pictures
-from webordinary.core.mail import ParsedMail
+from webordinary.core.mail import FileProblem, ParsedMail
 from webordinary.intake.files import sort_files, web_ready
 from webordinary.intake.kinds import kind_of
 from webordinary.intake.limits import FILE_BYTES, FILES
@@ -90,7 +90,7 @@ def test_a_file_is_what_its_bytes_are(extension: str) -> None:
     kind = kind_of(
         KEPT[extension], "invoice.exe" if extension != "txt" else "x.jpg", "application/x-msdownload"
     )
-    assert (kind.extension, kind.refusal) == (extension, "")
+    assert (kind.extension, kind.refusal) == (extension, None)
 
 
 @pytest.mark.parametrize("what", LEFT_OUT)
@@ -129,7 +129,7 @@ def test_too_many_and_too_large_files_are_named() -> None:
     assert [file.claimed_name for file in many.skipped] == [f"{FILES}.txt", f"{FILES + 1}.txt"]
     large = sort_files([Part("text/plain", b"x" * (FILE_BYTES + 1), file_name="large.txt")])
     assert [(file.claimed_name, file.reason) for file in large.skipped] == [
-        ("large.txt", "it is larger than 20 MB")
+        ("large.txt", FileProblem.TOO_LARGE)
     ]
 
 
@@ -146,7 +146,7 @@ def test_what_belongs_to_a_letter_is_no_part_of_its_words() -> None:
         b"Content-Type: text/html\r\n\r\n<html>frame</html>\r\n--b--\r\n"
     )
     assert mail.own_words == "hello"
-    assert [file.claimed_name for file in mail.skipped] == ["a file without a name"]
+    assert [file.claimed_name for file in mail.skipped] == [""]
 
 
 def test_a_torn_container_inside_a_mail_is_named() -> None:
@@ -172,7 +172,9 @@ class TwoKinds:
 
     async def web_ready(self, content: bytes) -> WebImage | NoImage:
         self.seen += bool(content)
-        return WebImage(b"new", "image/jpeg", "jpg", 1, 1) if self.seen % 2 else NoImage("it is ugly")
+        return (
+            WebImage(b"new", "image/jpeg", "jpg", 1, 1) if self.seen % 2 else NoImage(FileProblem.TOO_SMALL)
+        )
 
 
 async def test_pictures_are_made_anew_and_the_rest_is_left_alone() -> None:
@@ -191,7 +193,5 @@ async def test_pictures_are_made_anew_and_the_rest_is_left_alone() -> None:
         ("image-3.jpg", b"new"),
         ("document-1.txt", b"kept"),
     ]
-    assert [(file.claimed_name, file.reason) for file in ready.skipped] == [
-        ("a file without a name", "it is ugly")
-    ]
+    assert [(file.claimed_name, file.reason) for file in ready.skipped] == [("", FileProblem.TOO_SMALL)]
     assert ready.own_words == mail.own_words

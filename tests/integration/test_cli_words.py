@@ -9,12 +9,15 @@ from tests.reply.letters import MAIL
 from webordinary.core.job import Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done
+from webordinary.core.page_changes import PageChange, PageChangeKind, packed
 from webordinary.core.site import Member, Project
 from webordinary.ports.backend import Backend
 
 __all__ = ["home"]
 
 LANE = Lane("amelia", "scott")
+
+NEW_PAGE = PageChange(PageChangeKind.PAGE_ADDED, "About")
 
 
 @pytest.fixture
@@ -64,10 +67,10 @@ def test_what_was_published_is_live_and_no_preview(onboarded: Home) -> None:
         await backend.broker.submit(Job(JobId("j1"), LANE, "publish", "<1>", intent=Intent.PUBLISH))
 
     onboarded.ask(publish)
-    facts = {"preview": "http://sites.example/live/amelia/", "live_changes": "about.html: new"}
+    facts = {"preview": "http://sites.example/live/amelia/", "live_changes": packed([NEW_PAGE])}
     edited = onboarded.served("amelia/scott", "x", Done("", facts), Done("", facts))
     published = onboarded.said("job", "j1")
     assert "live  http://sites.example/live/amelia/" in published
     assert "preview" not in published
-    assert "about.html: new" in published
+    assert "There is a new page, “About”." in published
     assert "preview  http" in onboarded.said("job", edited)

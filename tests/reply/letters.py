@@ -10,6 +10,7 @@ from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import (
+    FileProblem,
     KeptFile,
     Letter,
     LetterKind,
@@ -62,7 +63,7 @@ JOB = JobView(
     replies_owed=1,
 )
 PHOTO = KeptFile("tulips.jpg", "image/jpeg", "b")
-DRAWING = SkippedFile("price list.svg", "drawings are not accepted, send a PNG or a JPEG")
+DRAWING = SkippedFile("price list.svg", FileProblem.SVG)
 NEWER = replace(JOB, id=JobId("01jq3k9000000000"), instruction="No, call it Summer Sale")
 
 

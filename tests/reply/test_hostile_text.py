@@ -14,6 +14,7 @@ from webordinary.reply.compose import Letterhead
 from webordinary.reply.facts import Case
 
 OUR_HEADERS = {
+    "Content-Language",
     *("From", "To", "Reply-To", "Subject", "Date", "Message-ID", "In-Reply-To", "References"),
     *("X-Webordinary-Session", "Auto-Submitted", "X-Auto-Response-Suppress", "MIME-Version", "Content-Type"),
 }
@@ -102,9 +103,7 @@ def test_our_own_name_may_be_anything(words: str) -> None:
 
 @pytest.mark.parametrize("words", SCRIPTS)
 def test_every_script_arrives_as_it_was_written(words: str) -> None:
-    letter = written(
-        LetterKind.FAILED, job(JobState.FAILED, instruction=words, note=words), mail(subject=words)
-    )
+    letter = written(LetterKind.DONE, job(JobState.DONE, instruction=words, note=words), mail(subject=words))
     check(letter)
     assert letter["Subject"] == f"Re: {words}"
     assert letter.text.count(words) == 2
@@ -141,7 +140,7 @@ def test_html_in_a_wish_is_shown_not_obeyed() -> None:
 def test_a_dollar_in_a_wish_is_a_dollar() -> None:
     """What is put into a template is never read as a template again."""
     words = "Set the price to $5, ${project} and $$ ?edited"
-    letter = written(LetterKind.FAILED, job(JobState.FAILED, instruction=words, note=words))
+    letter = written(LetterKind.DONE, job(JobState.DONE, instruction=words, note=words))
     assert letter.text.count(words) == 2
 
 

@@ -5,11 +5,14 @@ from dataclasses import replace
 import pytest
 
 from tests.reply.letters import DRAWING, JOB, MAIL, NEWER, PHOTO, WORKING, Read, job, mail, written
+from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.job import Intent, JobId, JobState
-from webordinary.core.mail import FINAL_LETTERS, KeptFile, LetterKind
+from webordinary.core.mail import FINAL_LETTERS, KeptFile, LetterKind, MailProblem
 from webordinary.core.outcome import interrupted_note
+from webordinary.core.page_changes import PageChange, PageChangeKind, packed
 
 FIRST_LINE = "Change the homepage title to Spring Sale"
+HEADING = PageChange(PageChangeKind.HEADING, old="Sale", new="Spring Sale")
 BLUE = "Paint it blue\nall over"
 
 
@@ -52,10 +55,10 @@ def test_accepted_says_how_many_come_first() -> None:
     says(written(LetterKind.ACCEPTED, JOB, ahead="3"), "3 earlier requests of yours come first")
 
 
-def test_accepted_says_who_is_working_on_it() -> None:
+def test_accepted_says_that_it_is_being_worked_on() -> None:
     letter = written(LetterKind.ACCEPTED, WORKING, ahead="2")
-    says(letter, "being worked on right now", "with worker host-7")
-    is_silent_about(letter, "earlier request", "next in line")
+    says(letter, "being worked on right now")
+    is_silent_about(letter, "earlier request", "next in line", "host-7")
 
 
 def test_accepted_does_not_count_the_request_that_it_interrupts() -> None:
@@ -67,7 +70,9 @@ def test_accepted_does_not_count_the_request_that_it_interrupts() -> None:
 
 def test_accepted_lists_files_that_were_left_out_and_why() -> None:
     letter = written(LetterKind.ACCEPTED, JOB, mail(files=(PHOTO,), skipped=(DRAWING,)), ahead="0")
-    says(letter, "tulips.jpg", "price list.svg: drawings are not accepted, send a PNG or a JPEG")
+    says(
+        letter, "tulips.jpg", "price list.svg: SVG drawings can carry programs; please send it as PNG or JPEG"
+    )
 
 
 def test_done_says_what_changed_where_to_look_and_how_to_undo() -> None:
@@ -85,7 +90,6 @@ def test_done_says_what_changed_where_to_look_and_how_to_undo() -> None:
         "amelia",
         "Changed the title.",
         "Put the photo on top.",
-        "tulips.jpg",
         "price list.svg",
     )
     says(letter, "“undo”", "“publish”")
@@ -172,14 +176,13 @@ def test_published_says_what_went_live_and_that_undo_alone_does_not_take_it_back
         LetterKind.DONE,
         job(JobState.DONE, intent=Intent.PUBLISH),
         note="Everybody sees it now.",
-        live_changes="index.html: changed\nabout.html: new",
-        live_by_others="tara: Change the opening hours",
-        live_later="you: Paint it blue",
+        live_changes=packed([HEADING, PageChange(PageChangeKind.PAGE_ADDED, page="Team")]),
+        live_by_others='[["tara", "Change the opening hours"]]',
+        live_later='[["", "Paint it blue"]]',
     )
-    says(
-        letter, "index.html: changed", "about.html: new", "of other people", "tara: Change the opening hours"
-    )
-    says(letter, "after the preview you had", "you: Paint it blue", "everybody still sees what is live now")
+    says(letter, "The heading on your home page now says “Spring Sale”.", "There is a new page, “Team”.")
+    says(letter, "of other people", "tara: “Change the opening hours”", "you: “Paint it blue”")
+    says(letter, "after the preview you had", "everybody still sees what is live now")
     is_silent_about(letter, "get the site back as it was")
 
 
@@ -190,13 +193,12 @@ def test_published_again_says_that_everybody_saw_it_already() -> None:
 
 
 def test_files_are_called_as_their_sender_calls_them() -> None:
-    """With the name that the changes speak of, where it is another one."""
     small = KeptFile("image-1.png", "image/png", "b", "small.jpg")
     big = KeptFile("image-2.jpg", "image/jpeg", "b", "big.jpg")
     answered = mail(files=(small, big))
-    letter = written(LetterKind.DONE, job(JobState.DONE), answered, used="image-1.png", unused="image-2.jpg")
-    says(letter, "small.jpg (as image-1.png)", "big.jpg")
-    is_silent_about(letter, "image-2.jpg")
+    letter = written(LetterKind.DONE, job(JobState.DONE), answered, unused="image-2.jpg")
+    says(letter, "big.jpg")
+    is_silent_about(letter, "image-2.jpg", "image-1.png")
     accepted = written(LetterKind.ACCEPTED, JOB, answered, ahead="0")
     says(accepted, "small.jpg", "big.jpg")
     is_silent_about(accepted, "image-1.png")
@@ -206,13 +208,26 @@ def test_two_files_of_one_name_are_told_apart() -> None:
     """A phone calls every photo the same."""
     files = tuple(KeptFile(f"image-{number}.jpg", "image/jpeg", "b", "image.jpg") for number in (1, 2))
     letter = written(LetterKind.DONE, job(JobState.DONE), mail(files=files), unused="image-2.jpg")
-    says(letter, "image.jpg (as image-2.jpg)")
+    says(letter, "image.jpg (image-2.jpg)")
 
 
-def test_done_shows_what_is_different_page_by_page() -> None:
-    """The list comes from the stage that did the work; the letter only has to show it."""
-    changes = "index.html: “Sale” is now “Spring Sale”\nabout.html: new photo"
-    says(written(LetterKind.DONE, job(JobState.DONE), changes=changes), *changes.split("\n"))
+def test_done_tells_what_is_different_once_and_in_a_visitors_words() -> None:
+    """The agent's own summary says the same, perhaps with file names: it is left out."""
+    photo = PageChange(PageChangeKind.PICTURE, new="IMG_2031.JPG", mailed=True)
+    letter = written(
+        LetterKind.DONE, job(JobState.DONE), changes=packed([HEADING, photo]), note="index.html: new title"
+    )
+    says(letter, "The heading on your home page now says “Spring Sale”.")
+    says(letter, "The picture on your home page is now your IMG_2031.JPG.")
+    is_silent_about(letter, "index.html", "What I did")
+
+
+def test_done_has_the_agents_words_where_the_pages_say_little() -> None:
+    look = packed([PageChange(PageChangeKind.LOOK)])
+    letter = written(LetterKind.DONE, job(JobState.DONE), changes=look, note="The background is blue now.")
+    says(letter, "The background is blue now.")
+    is_silent_about(letter, "Colours, fonts")
+    says(written(LetterKind.DONE, job(JobState.DONE), changes=look), "Colours, fonts or layout have changed.")
 
 
 UNDO = replace(NEWER, intent=Intent.UNDO)
@@ -240,12 +255,6 @@ def test_done_and_failed_tell_of_the_request_that_was_taken_over() -> None:
         is_silent_about(written(kind, job(state), note="So."), "asked for")
 
 
-def test_preempted_says_what_was_kept() -> None:
-    about = job(JobState.PREEMPTED, interrupted=True, interrupted_by=NEWER.id)
-    letter = written(LetterKind.PREEMPTED, about, other=UNDO, note="The new title is in place.")
-    says(letter, "What was done so far is kept:", "The new title is in place.")
-
-
 def test_preempted_before_it_started_says_so() -> None:
     about = job(JobState.PREEMPTED, started_at=None)
     letter = written(LetterKind.PREEMPTED, about, other=NEWER, note=f"replaced by the newer job {NEWER.id}")
@@ -262,9 +271,8 @@ def test_preempted_by_a_word_of_a_person_names_no_newer_wish() -> None:
 
 
 def test_failed_says_why_what_is_kept_and_what_to_do() -> None:
-    letter = written(
-        LetterKind.FAILED, job(JobState.FAILED), note="There is no page “Contcat”.\nPages: index, contact."
-    )
+    note = "There is no page “Contcat”.\nPages: index, contact."
+    letter = written(LetterKind.FAILED, job(JobState.FAILED), note=note, failure=FailureKind.DECLINED)
     says(
         letter,
         "There is no page",
@@ -285,29 +293,53 @@ def test_failed_says_what_was_kept_aside_and_how_to_go_on() -> None:
     """An hour of work that hit a limit is not lost, and its owner should know."""
     files = "index.html\nabout.html"
     letter = written(LetterKind.FAILED, job(JobState.FAILED), note="Too long.", unfinished_files=files)
-    says(letter, "kept aside", "about.html", "as it was before", "say how to go on")
-    is_silent_about(letter, "in other words")
+    says(letter, "kept aside", "as it was before", "say how to go on")
+    is_silent_about(letter, "in other words", "about.html")
 
 
-def test_failed_without_a_reason_says_who_can_find_out() -> None:
-    says(written(LetterKind.FAILED, job(JobState.FAILED)), "can look it up")
+def test_failed_without_a_kind_says_who_can_find_out() -> None:
+    letter = written(LetterKind.FAILED, job(JobState.FAILED), note="KeyError: 'x'")
+    says(letter, "Something went wrong on our side", "noted for the person who looks after this service")
+    is_silent_about(letter, "KeyError")
+
+
+@pytest.mark.parametrize("kind", sorted(set(FailureKind) - {FailureKind.DECLINED}))
+def test_every_kind_of_failure_is_one_plain_sentence_and_no_detail(kind: FailureKind) -> None:
+    letter = written(LetterKind.FAILED, job(JobState.FAILED), note="exit code 3 in build.sh", failure=kind)
+    says(letter, "Your site is as it was before, and your mail is kept.")
+    is_silent_about(letter, "build.sh", "exit code", "${")
+
+
+def test_the_demo_agent_declines_as_the_demo_agent_and_says_what_it_can() -> None:
+    about = job(JobState.FAILED)
+    facts = {"demo_obstacle": DemoObstacle.NO_PAGE, "demo_about": "Contcat"}
+    letter = written(LetterKind.FAILED, about, MAIL, None, failure=FailureKind.DEMO, **facts)
+    says(letter, "I am only the demo agent", "There is no page called “Contcat”.", "With a coding agent")
+    assert '- Change the homepage title to "Spring Sale"' in letter.text
 
 
 def test_dead_says_how_often_it_was_tried_and_that_nothing_is_lost() -> None:
-    letter = written(LetterKind.DEAD, job(JobState.DEAD, attempt=5), note="the build ended with an error")
-    says(letter, "5 times", "the build ended with an error", "Your request is kept", "need not send it twice")
+    about, kind = job(JobState.DEAD, attempt=5), FailureKind.MODEL_UNREACHABLE
+    letter = written(LetterKind.DEAD, about, note="HTTP 529 from api.example", failure=kind)
+    says(letter, "5 times", "could not be reached", "Your request is kept", "need not send it twice")
+    is_silent_about(letter, "529")
 
 
 def test_a_long_reason_is_cut_to_what_a_phone_shows() -> None:
-    letter = written(LetterKind.FAILED, job(JobState.FAILED), note="\n".join(f"line {n}" for n in range(500)))
+    note = "\n".join(f"line {n}" for n in range(500))
+    letter = written(LetterKind.FAILED, job(JobState.FAILED), note=note, failure=FailureKind.DECLINED)
     assert "line 11" in letter.text
     assert "line 12" not in letter.text
     assert "…" in letter.text
 
 
 def test_refused_says_why_and_that_nothing_changed() -> None:
-    letter = written(LetterKind.REFUSED, reason="eve@evil.example is not a member of any project")
-    says(letter, "eve@evil.example is not a member", "Nothing was changed", "About your mail “Spring sale”")
+    stranger = mail(lane=None, session=None)
+    letter = written(LetterKind.REFUSED, answered=stranger)
+    says(letter, f"{MAIL.from_address} is not registered for any site", "About your mail “Spring sale”")
+    says(letter, "Nothing was changed")
+    letter = written(LetterKind.REFUSED, answered=stranger, project="bravo")
+    says(letter, f"{MAIL.from_address} is not registered for the site bravo")
 
 
 def test_asked_lists_the_projects_and_can_be_answered_with_one_word() -> None:
@@ -339,12 +371,11 @@ def test_confirm_by_a_link() -> None:
 
 def test_over_quota_says_when_to_write_again() -> None:
     says(written(LetterKind.OVER_QUOTA), "not carried out", "in about an hour")
-    says(written(LetterKind.OVER_QUOTA, again="after 15:00"), "send it again after 15:00")
 
 
 def test_unreadable_says_why_and_what_to_do() -> None:
-    letter = written(LetterKind.UNREADABLE, reason="it has more than 1,000 parts")
-    says(letter, "it has more than 1,000 parts", "Nothing was changed", "Please write it again")
+    letter = written(LetterKind.UNREADABLE, problem=MailProblem.TOO_LONG)
+    says(letter, "There is too much in it.", "Nothing was changed", "Please write it again")
 
 
 def test_help_names_every_word_that_is_understood() -> None:

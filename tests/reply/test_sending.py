@@ -14,6 +14,7 @@ from tests.reply.smtp_server import Inbox, smtp_server
 from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BackendUnavailable, BadLimits
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import Arrival
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, MailState
@@ -306,7 +307,7 @@ async def test_people_whose_address_only_looks_like_a_machine_are_answered(post:
 async def test_a_job_that_has_ended_is_not_said_to_be_accepted(post: Post) -> None:
     """Two mails in the same second, the first of them out of date, help nobody."""
     await post.job_for(await post.mail_comes())
-    await post.job_ends(Failed("There is no such page."))
+    await post.job_ends(Failed("There is no such page.", kind=FailureKind.DECLINED))
     post.clock.advance(Limits().acknowledge_seconds)
     async with post.sending():
         await post.until("sent")

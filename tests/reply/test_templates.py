@@ -8,19 +8,21 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.reply.letters import JOB, MAIL
+from webordinary.core.language import Language
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.reply.facts import Case, facts_of
-from webordinary.reply.filling import Fact, Language, Paragraph, Sheet, as_text
+from webordinary.reply.filling import Fact, Paragraph, Sheet, as_text
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "src" / "webordinary" / "reply" / "templates"
 SHEETS = sorted([*LetterKind, "opening", "closing"])
+FILES = sorted([*SHEETS, "phrases"])
 FACTS = facts_of(Letter("a", LetterKind.DONE), Case(MAIL, JOB), "edit@x")
 
 
 @pytest.mark.parametrize("language", Language)
 def test_every_kind_of_letter_has_its_template(language: Language) -> None:
-    assert sorted(path.stem for path in (TEMPLATES / language).iterdir()) == SHEETS
+    assert sorted(path.stem for path in (TEMPLATES / language).iterdir()) == FILES
 
 
 def test_every_folder_of_templates_is_a_language() -> None:

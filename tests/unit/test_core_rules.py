@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from webordinary.core import errors
 from webordinary.core.errors import BadLimits, WebordinaryError
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import MOVES, JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry, Verdict, judge
@@ -39,7 +40,7 @@ def test_what_was_carried_out_is_done_though_it_was_asked_to_stop() -> None:
 def test_what_cannot_work_has_failed_for_good() -> None:
     """A person's mistake is answered at once; five attempts would only make the answer late."""
     verdict = judged(Failed("there is no such page"), attempt=1)
-    assert verdict == Verdict(JobState.FAILED, "there is no such page")
+    assert verdict == Verdict(JobState.FAILED, "there is no such page", failure=FailureKind.INTERNAL)
     assert not verdict.failed_attempt
 
 

@@ -7,6 +7,7 @@ from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, git, pu
 from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BadInput
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent
 from webordinary.ports.workspaces import CannotTurn, Turned
 
@@ -59,7 +60,7 @@ async def test_there_may_be_nothing_to_turn(worker: GitWorkspaces, site: Site) -
     for work in (undo("u1"), redo("r1")):
         told = await turn(worker, site, work)
         assert isinstance(told, CannotTurn)
-        assert "nothing to" in told.reason
+        assert told.kind in {FailureKind.NOTHING_TO_UNDO, FailureKind.NOTHING_TO_REDO}
     await edit(worker, site, delivery("j1"), index_html="new\n")
     assert isinstance(await turn(worker, site, redo("r2")), CannotTurn)
     assert isinstance(await turn(worker, site, undo("u2")), Turned)
@@ -105,8 +106,7 @@ async def test_nobody_takes_another_persons_change_back(worker: GitWorkspaces, s
     await edit(worker, site, delivery("m1", lane=MAYA, session="hers"), index_html="hers\n")
     told = await turn(worker, site, undo("u2"))
     assert isinstance(told, CannotTurn)
-    assert "None of your changes is left to undo" in told.reason
-    assert "by maya (“Gist of m1”)" in told.reason
+    assert (told.kind, told.who, told.words) == (FailureKind.LAST_BY_OTHER, "maya", "Gist of m1")
     assert site.read("index.html") == b"hers\n"
     await turn(worker, site, delivery("m2", lane=MAYA, session="hers", intent=Intent.UNDO))
     told = await turn(worker, site, undo("u3"))
@@ -153,7 +153,7 @@ async def test_a_later_change_of_the_same_lines_is_in_the_way(worker: GitWorkspa
     told = await turn(worker, site, undo("u1"))
     assert isinstance(told, CannotTurn)
     assert told.reason.startswith("Later changes touch the same lines of index.html")
-    assert "Nothing was changed" in told.reason
+    assert told.kind is FailureKind.IN_THE_WAY
     assert site.tip() == before
 
 

@@ -15,7 +15,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
@@ -64,6 +64,10 @@ class FolderPublisher:
     async def current(self, project: str, place: Place) -> tuple[Release, str] | None:
         """See `Publisher.current`."""
         return await self._in_thread(lambda _: self._current(ProjectFolder(self._root, project), place))
+
+    async def read(self, project: str, place: Place, paths: Sequence[str]) -> dict[str, bytes]:
+        """See `Publisher.read`."""
+        return await self._in_thread(lambda _: _read(ProjectFolder(self._root, project), place, paths))
 
     def address(self, project: str, place: Place) -> str:
         """See `Publisher.address`."""
@@ -205,6 +209,18 @@ def _put_in_place(project: ProjectFolder, places: Places, place: Place, standing
         os.utime(project.releases / at.release / "manifest.json")
     if places.standing.get(place) != standing:
         project.write(places.with_standing(place, standing))
+
+
+def _read(project: ProjectFolder, place: Place, paths: Sequence[str]) -> dict[str, bytes]:
+    standing = project.places().standing.get(place)
+    if standing is None or not project.has(standing.release):
+        return {}
+    listed = {file.path for file in project.manifest(standing.release).files}
+    found = {}
+    for path in listed.intersection(paths):
+        with contextlib.suppress(OSError):
+            found[path] = (project.site(standing.release) / path).read_bytes()
+    return found
 
 
 def _former(project: ProjectFolder, places: Places) -> dict[str, Path]:

@@ -15,6 +15,7 @@ from PIL import Image, ImageCms, ImageOps, ImageSequence
 from pillow_heif import register_heif_opener
 
 from webordinary.adapters.bounded import Bounded, OutOfBounds
+from webordinary.core.mail import FileProblem
 from webordinary.intake.limits import PICTURE_PIXELS
 from webordinary.ports.images import NoImage, WebImage
 
@@ -25,11 +26,6 @@ OPAQUE = 255
 FRAMES = 200  # of an animation
 FRAME_PIXELS = 40_000_000  # of all frames together
 ACCEPTED = ("JPEG", "PNG", "GIF", "WEBP", "HEIF", "AVIF", "TIFF", "BMP")
-
-NOT_READABLE = "the picture is damaged or of a kind that can't be read"
-TOO_MANY_PIXELS = f"the picture has more than {PICTURE_PIXELS // 1_000_000} million pixels"
-TOO_SMALL = "it is too small to be a picture"
-TOO_MUCH = "the picture takes too long to read"
 
 register_heif_opener()
 Image.init()  # the formats that Pillow loads late; `ACCEPTED` says which of all are used
@@ -47,7 +43,7 @@ class PillowImages:
         try:
             return await self._bounded.run(made_anew, content)
         except OutOfBounds:
-            return NoImage(TOO_MUCH)
+            return NoImage(FileProblem.TOO_MUCH)
 
 
 def made_anew(content: bytes) -> WebImage | NoImage:
@@ -58,18 +54,18 @@ def made_anew(content: bytes) -> WebImage | NoImage:
             Image.MAX_IMAGE_PIXELS = None  # checked here, and refused in our own words
             return _made_anew(content)
     except MemoryError:
-        return NoImage(TOO_MUCH)
+        return NoImage(FileProblem.TOO_MUCH)
     except Exception:  # noqa: BLE001 - decoders raise whatever they like
-        return NoImage(NOT_READABLE)
+        return NoImage(FileProblem.NOT_READABLE)
 
 
 def _made_anew(content: bytes) -> WebImage | NoImage:
     with Image.open(io.BytesIO(content), formats=ACCEPTED) as image:  # reads the header only
         width, height = image.size
         if width * height > PICTURE_PIXELS:
-            return NoImage(TOO_MANY_PIXELS)
+            return NoImage(FileProblem.TOO_MANY_PIXELS)
         if min(width, height) < SMALLEST_PIXELS:
-            return NoImage(TOO_SMALL)
+            return NoImage(FileProblem.TOO_SMALL)
         if image.format == "GIF" and getattr(image, "n_frames", 1) > 1:
             return _animation(image)
         if image.format in {"JPEG", "MPO"}:

@@ -10,6 +10,7 @@ from webordinary.claim.backoff import Backoff
 from webordinary.claim.letting_go import LetGo, why_let_go
 from webordinary.core.claim import Claim, Delivery, Interrupt, Pulse
 from webordinary.core.errors import BackendUnavailable, ClaimLost
+from webordinary.core.failure import FailureKind
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Failed, HandedBack, Outcome, Preempted, Retry
 from webordinary.core.trouble import Troubles
@@ -125,7 +126,11 @@ class LaneServer:
         """Stop a job that has run for too long."""
         budget = self._limits.job_budget_seconds
         if self._running is not None and self._clock.monotonic() - self._quiet_since > budget:
-            self._ask_to_stop(Failed(f"it took longer than {budget / 60:g} minutes and was stopped"))
+            self._ask_to_stop(
+                Failed(
+                    f"it took longer than {budget / 60:g} minutes and was stopped", kind=FailureKind.TOO_LONG
+                )
+            )
 
     def _ask_to_stop(self, becomes: Outcome) -> None:
         if self._stopping is not None or not self._handling:

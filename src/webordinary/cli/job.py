@@ -25,6 +25,7 @@ from webordinary.core.mail import MailId
 from webordinary.core.views import JobView, LaneEvent
 from webordinary.core.waiting import Reason, counted
 from webordinary.core.work import KeptEvent
+from webordinary.reply.phrases import told
 
 EVENTS_MAX = 500
 
@@ -115,9 +116,9 @@ def in_words(
     lines += ["", painted("timeline", BOLD), *_timeline(job, events, now)]
     if job.note:
         lines += ["", painted("note", BOLD), indented(job.note, 2)]
-    changes = job.facts.get("changes") or job.facts.get("live_changes")
+    changes = told(job.facts.get("changes") or job.facts.get("live_changes", ""))
     if changes:
-        lines += ["", painted("changes", BOLD), indented(changes, 2)]
+        lines += ["", painted("changes", BOLD), indented("\n".join(changes), 2)]
     if job.facts.get("preview"):
         place = "live" if job.intent is Intent.PUBLISH else "preview"
         lines += ["", f"{painted(place, BOLD)}  {one_line(job.facts['preview'])}"]

@@ -9,6 +9,7 @@ from typing import NewType
 
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
+from webordinary.core.language import Language
 from webordinary.core.text import storable
 
 MailId = NewType("MailId", str)  # made by us from Message-ID or content; safe as a key and as a file name
@@ -53,12 +54,43 @@ class KeptFile:
     claimed_name: str = ""  # what its sender calls it, in one clean line; for people, never for a path
 
 
+class FileProblem(StrEnum):
+    """Why a file is left out. The words are for the operator; letters say it in the sender's language."""
+
+    ARCHIVE = "archives are not opened; please attach the files themselves"
+    PROGRAM = "programs are not accepted"
+    SVG = "SVG drawings can carry programs; please send it as PNG or JPEG"
+    WEB_PAGE = "web pages can carry programs; please put their text into the mail"
+    FILM_OR_SOUND = "films and sound are not supported yet"
+    OLD_OFFICE = "old Office files can carry programs; please send it as .docx, .xlsx or PDF"
+    WITH_MACROS = "Office files with macros are not accepted; please save it without"
+    WINMAIL = "Outlook packed files into a winmail.dat; please send the mail as HTML or plain text"
+    UNKNOWN = "this kind of file is not known here"
+    EMPTY = "it is empty"
+    DAMAGED = "this part of the mail is damaged"
+    TOO_LARGE = "it is too large"
+    TOO_MANY = "there are too many files in one mail"
+    NOT_READABLE = "the picture is damaged or of a kind that can't be read"
+    TOO_MANY_PIXELS = "the picture has too many pixels"
+    TOO_SMALL = "it is too small to be a picture"
+    TOO_MUCH = "the picture takes too long to read"
+
+
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that was left out, and why, in plain words."""
+    """A file that was left out, and why."""
 
     claimed_name: str
-    reason: str
+    reason: str  # a `FileProblem`, but for mail that an older version kept
+
+
+class MailProblem(StrEnum):
+    """Why a mail can't be read, as far as its sender can do something about it."""
+
+    EMPTY = "empty"
+    ENCRYPTED = "encrypted"
+    TOO_LONG = "too_long"  # too large, too many parts, too deep
+    DAMAGED = "damaged"
 
 
 class Automation(StrEnum):
@@ -118,6 +150,7 @@ class ParsedMail:
     skipped: tuple[SkippedFile, ...] = ()
     automatic: Automatic | None = None  # None: a person wrote it to us
     is_reaction: bool = False  # an emoji on one of our letters, by a mail program's button
+    declared_language: str = ""  # what its header says; the words are better evidence
 
     @property
     def own_words(self) -> str:
@@ -127,13 +160,14 @@ class ParsedMail:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMail:
-    """A mail that could not be understood; the reason is a plain sentence for its sender."""
+    """A mail that could not be understood; its sender is told the problem, the operator the reason."""
 
     content_hash: str
     reason: str
     message_id: str = ""
     reply_to: str = ""  # the one From address if at least that was clear, else ""
     automatic: Automatic | None = None
+    problem: MailProblem = MailProblem.DAMAGED
 
     def bare(self) -> ParsedMail:
         """As much of it as authentication looks at."""
@@ -215,6 +249,7 @@ class MailRecord:
     job: JobId | None = None
     files: tuple[KeptFile, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
+    language: Language | None = None  # its letters are written in it; None: not known
 
     def __post_init__(self) -> None:
         """Keep a mail whatever is in it: one that no store could keep would come again and again."""

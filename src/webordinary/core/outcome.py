@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.text import storable
@@ -23,10 +24,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Trying again would not help; the reason is for the person who asked."""
+    """Trying again would not help. Only of a kind `DECLINED` the reason is told to the person who asked."""
 
     reason: str
     facts: Facts = field(default_factory=dict, hash=False)
+    kind: FailureKind = FailureKind.INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,10 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """This attempt failed in a way that another one may not."""
+    """This attempt failed in a way that another one may not; the reason is for the operator."""
 
     reason: str
+    kind: FailureKind = FailureKind.INTERNAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,17 @@ class Verdict:
     retry_in: float = 0.0
     failed_attempt: bool = False
     facts: Facts = field(default_factory=dict, hash=False)
+    failure: FailureKind | None = None  # what the letter says about it
 
     def __post_init__(self) -> None:
         """Keep the words whatever is in them: a job that could not be settled would run again and again."""
         object.__setattr__(self, "note", storable(self.note))
         object.__setattr__(self, "facts", {name: storable(fact) for name, fact in self.facts.items()})
+
+    @property
+    def told(self) -> Facts:
+        """What the letter about it is made from."""
+        return {**self.facts, "note": self.note, **({"failure": self.failure.value} if self.failure else {})}
 
 
 def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None, limits: Limits) -> Verdict:
@@ -82,15 +91,15 @@ def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None
             return Verdict(JobState.PREEMPTED, interrupted_note(by))
         case Done(summary, facts):
             return Verdict(JobState.DONE, summary, facts=facts)
-        case Failed(reason, facts):
-            return Verdict(JobState.FAILED, reason, facts=facts)
+        case Failed(reason, facts, kind):
+            return Verdict(JobState.FAILED, reason, facts=facts, failure=kind)
         case Preempted(by, kept, facts):
             return Verdict(JobState.PREEMPTED, kept or interrupted_note(by), facts=facts)
         case HandedBack(reason):
             return Verdict(JobState.QUEUED, reason)
-        case Retry(reason):
+        case Retry(reason, kind):
             if attempt >= limits.deliveries_max:
-                return Verdict(JobState.DEAD, reason, failed_attempt=True)
+                return Verdict(JobState.DEAD, reason, failed_attempt=True, failure=kind)
             return Verdict(JobState.RETRYING, reason, limits.retry_delay(attempt), failed_attempt=True)
         case _:
             assert_never(outcome)

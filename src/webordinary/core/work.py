@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from webordinary.core.failure import FailureKind
+
 EVENT_CHARACTERS = 2_000  # of one event; longer ones are cut
 EVENTS_MAX = 500  # kept of one attempt; the rest is counted, not kept
 
@@ -96,9 +98,11 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """The agent can't do this and changed nothing; the reason is for the person who asked."""
+    """The agent can't do this and changed nothing; of kind `DECLINED` its reason is told to who asked."""
 
     reason: str
+    kind: FailureKind = FailureKind.DECLINED
+    facts: dict[str, str] = field(default_factory=dict, hash=False)  # for the letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +118,10 @@ class Stopped:
 class Broke:
     """The run failed. `again`: another attempt may well succeed (the model was busy, the program died)."""
 
-    reason: str
+    reason: str  # for the operator
     again: bool
     cost_usd: float = 0.0
+    kind: FailureKind = FailureKind.AGENT_BROKE
 
 
 AgentResult = Worked | Declined | Stopped | Broke

@@ -29,6 +29,7 @@ from webordinary.dashboard.reading import (
     summary,
 )
 from webordinary.dashboard.timeline import draw
+from webordinary.reply.phrases import told
 
 JOBS_OF_A_LANE = 30
 PATCH_BYTES = 256 * 1024
@@ -147,7 +148,7 @@ class WorkPages:
             case=case,
             job=job,
             facts={FACTS_SHOWN[name]: fact for name, fact in job.facts.items() if name in FACTS_SHOWN},
-            changes=job.facts.get("changes", "").splitlines(),
+            changes=told(job.facts.get("changes") or job.facts.get("live_changes", "")),
             patch=await self._patch(job),
             pictures=pictures_of(job),
             sights=await sights(self._parts, job),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, NotFound
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent, Job, JobState
 from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch
 from webordinary.core.outcome import Done, Facts, Failed, Outcome, Preempted, Retry
@@ -86,13 +87,13 @@ class Performance:
         except BackendUnavailable as error:
             return Retry(str(error))
         except NotFound as error:
-            return Failed(str(error))
+            return Failed(str(error), kind=FailureKind.INTERNAL)
 
     async def _run(self, delivery: Delivery, stop: Stop) -> Outcome:
         tools, job = self._tools, delivery.job
         project = await tools.backend.directory.project(job.lane.project)
         if project is None:
-            return Failed(f"There is no site called {job.lane.project} here (any more).")
+            return Failed(f"There is no site called {job.lane.project}.", kind=FailureKind.NO_SITE)
         if not project.repository:
             project = replace(
                 project, repository=await tools.repositories.create(project.name, tools.starter)
@@ -141,11 +142,13 @@ class Performance:
                 return await self._worked(task, summary, await self._left(task, session, summary))
             case Stopped(summary, session):
                 return await self._stopped(task, await self._left(task, session, summary))
-            case Declined(reason):
+            case Declined(reason, kind, facts):
                 left = task.memory.after(f"Could not: {task.signed.gist}")
-                return Failed(reason, {**left, **carried_on(task.unfinished)})
-            case Broke(reason, again):
-                return Retry(reason) if again else await self._failed(task, reason, task.memory.facts)
+                return Failed(reason, {**left, **facts, **carried_on(task.unfinished)}, kind)
+            case Broke(reason, again, _, kind):
+                if again:
+                    return Retry(reason, kind)
+                return await self._failed(task, reason, kind, task.memory.facts)
 
     async def _left(self, task: Task, session: bytes | None, summary: str) -> Facts:
         blob = await self._tools.blobs.put(session) if session else ""
@@ -157,22 +160,21 @@ class Performance:
         commit = await workspaces.commit(task.workspace, signed)
         match commit:
             case None:
-                return Done(summary or "There was nothing to change.", {**left, **self._unchanged(task)})
+                return Done(summary, {**left, **self._unchanged(task)})
             case Unresolved(files):
                 reason = (
-                    "Somebody else changed the same lines, and I could not bring both together: "
-                    f"{', '.join(files)}. The person who looks after the site's files can."
+                    f"Somebody else changed the same lines, and they were not merged: {', '.join(files)}."
                 )
-                return await self._failed(task, reason, left)
+                return await self._failed(task, reason, FailureKind.CONFLICT, left)
             case str():
                 showing = Showing(commit, own=commit)
         match await show(self._tools, task.delivery, task.workspace, showing, task.stop):
             case None:
                 return await self._stopped(task, left, commit)
-            case NotShown(reason, secret):
-                if secret or await self._has_secret(task, commit):
+            case NotShown(reason, kind):
+                if kind is FailureKind.SECRET or await self._has_secret(task, commit):
                     return self._thrown_away(task, reason, left)
-                return await self._failed(task, reason, left, commit)
+                return await self._failed(task, reason, kind, left, commit)
             case Shown(facts):
                 return Done(summary, {**left, **facts})
 
@@ -272,7 +274,8 @@ class Performance:
     def _thrown_away(self, task: Task, reason: str, left: Facts) -> Outcome:
         """Kept aside, a secret would be in the repository for good."""
         facts = not_in_the_site(left, task.delivery.job.instruction, None, reason)
-        return Failed(f"{reason}\n{NOT_KEPT}", {**facts, **carried_on(task.unfinished)})
+        left = {**facts, **carried_on(task.unfinished)}
+        return Failed(f"{reason}\n{NOT_KEPT}", left, FailureKind.SECRET)
 
     async def _stopped(self, task: Task, left: Facts, commit: str = "") -> Outcome:
         facts = await self._kept_aside(task, left, commit)
@@ -280,8 +283,10 @@ class Performance:
         kept = f"Changes to {', '.join(files.split(chr(10)))}." if files else ""
         return Preempted(None, kept, facts)
 
-    async def _failed(self, task: Task, reason: str, left: Facts, commit: str = "") -> Outcome:
-        return Failed(reason, await self._kept_aside(task, left, commit, reason))
+    async def _failed(
+        self, task: Task, reason: str, kind: FailureKind, left: Facts, commit: str = ""
+    ) -> Outcome:
+        return Failed(reason, await self._kept_aside(task, left, commit, reason), kind)
 
     async def _kept_aside(self, task: Task, left: Facts, commit: str, why: str = "") -> Facts:
         """Keep the work where people and the next job find it: the commit of it, or what is in the tree."""
@@ -307,11 +312,12 @@ class Performance:
         could_not = {**task.memory.after(f"Could not {job.intent}"), **carried_on(task.unfinished)}
         turned = await self._tools.workspaces.turn(task.workspace, job.intent, task.signed)
         if isinstance(turned, CannotTurn):
-            return Failed(turned.reason, could_not)
+            about = {"failure_who": turned.who, "failure_words": turned.words}
+            return Failed(turned.reason, {**could_not, **about}, turned.kind)
         showing = Showing(turned.tip, own=turned.commit)
         shown = await show(self._tools, task.delivery, task.workspace, showing)
         if isinstance(shown, NotShown):
-            return Failed(shown.reason, could_not)
+            return Failed(shown.reason, could_not, shown.kind)
         words = "Taken back" if job.intent is Intent.UNDO else "Brought back"
         summary = f"{words}: {turned.gist}"
         facts = {**task.memory.after(summary), **shown.facts, "turned": turned.gist}
@@ -324,7 +330,7 @@ class Performance:
         showing = Showing(workspace.previewed, own=workspace.committed)
         shown = await show(self._tools, task.delivery, workspace, showing)
         if isinstance(shown, NotShown):  # it was built before it was pushed, and it is in: it must be shown
-            return Retry(shown.reason)
+            return Retry(shown.reason, shown.kind)
         return Done(summary, {**left, **shown.facts})
 
 

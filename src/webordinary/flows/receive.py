@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from webordinary.core.errors import CannotTellNow, NotFound
 from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.language import Language
 from webordinary.core.mail import (
     Authenticated,
     Envelope,
@@ -19,6 +20,7 @@ from webordinary.core.mail import (
     Letter,
     LetterKind,
     MailId,
+    MailProblem,
     MailRecord,
     MailState,
     NotAuthenticated,
@@ -39,9 +41,11 @@ from webordinary.flows.status import status_of
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, is_reaction, read_arrival, read_wish, said, says_yes
 from webordinary.identify.mail_id import mail_id
+from webordinary.identify.usual_language import usual_language
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.files import web_ready
 from webordinary.intake.known import may_hide_own_words
+from webordinary.intake.language import declared_language, language_of
 from webordinary.intake.signed_view import UNSETTLED, as_signed
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
@@ -150,7 +154,13 @@ class Reception:
         )
         if isinstance(mail, UnreadableMail):
             return record
-        return replace(record, subject=mail.subject, references=mail.references, skipped=mail.skipped)
+        return replace(
+            record,
+            subject=mail.subject,
+            references=mail.references,
+            skipped=mail.skipped,
+            language=language_of(mail.own_words) or declared_language(mail.declared_language),
+        )
 
     # --- who may not, and who might -----------------------------------------------------------------
 
@@ -210,7 +220,7 @@ class Reception:
         verdict = authenticate(mail.bare(), checks, self.trust)
         if isinstance(verdict, NotAuthenticated):
             return await self._keep(draft, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
-        return await self._refuse_to_read(draft, mail.reason)
+        return await self._refuse_to_read(draft, mail.reason, mail.problem)
 
     # --- members --------------------------------------------------------------------------------------
 
@@ -229,8 +239,8 @@ class Reception:
                     return await self._ask(mail, draft, lanes)
                 await self._take_up(question, sender, lane)
                 return await self._keep(draft, MailState.ANSWERED, f"said that it is about {lane.project}")
-            case Stranger(reason):
-                letter = self._letter(LetterKind.REFUSED, draft.record, reason=reason)
+            case Stranger(reason, project):
+                letter = self._letter(LetterKind.REFUSED, draft.record, project=project)
                 return await self._keep(draft, MailState.REFUSED, reason, letter)
 
     async def _ask(self, mail: ParsedMail, draft: Admission, lanes: tuple[Lane, ...]) -> MailRecord:
@@ -261,6 +271,7 @@ class Reception:
                 session=session.id,
                 files=await self._keep_files(mail),
                 skipped=mail.skipped,
+                language=await self._language(mail, lane, session.id),
             ),
             buckets=paid_from,
             session=None if found.session else session,
@@ -271,6 +282,16 @@ class Reception:
         if wish is Wish.COURTESY:  # answered by nothing
             return await self._keep(draft, MailState.IGNORED, wish.value)
         return await self._answer_at_once(mail, draft, lane, wish)
+
+    async def _language(self, mail: ParsedMail, lane: Lane, session: SessionId) -> Language | None:
+        """Several words show it best; then what was written before, a word or two, and a header."""
+        words = mail.own_words
+        return (
+            language_of(words)
+            or await usual_language(lane, session, self.backend.ledger, self.backend.mailbox)
+            or language_of(words, sure=False)
+            or declared_language(mail.declared_language)
+        )
 
     async def _over_quota(self, draft: Admission, empty: Bucket) -> MailRecord:
         record = replace(draft.record, lane=None, session=None, files=())
@@ -291,7 +312,7 @@ class Reception:
     ) -> MailRecord:
         record, instruction = draft.record, said(mail.own_words, mail.subject)
         if not instruction and not record.files and not _brings_text(mail):
-            return await self._refuse_to_read(draft, "it was empty")
+            return await self._refuse_to_read(draft, "it was empty", MailProblem.EMPTY)
         project = await self.backend.directory.project(lane.project)
         policy = read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT)
         arrival = await arrival_of(intent, self.backend.ledger, lane, session.id, policy)
@@ -351,8 +372,8 @@ class Reception:
 
     # --- keeping --------------------------------------------------------------------------------------
 
-    async def _refuse_to_read(self, draft: Admission, reason: str) -> MailRecord:
-        letter = self._letter(LetterKind.UNREADABLE, draft.record, reason=reason)
+    async def _refuse_to_read(self, draft: Admission, reason: str, problem: MailProblem) -> MailRecord:
+        letter = self._letter(LetterKind.UNREADABLE, draft.record, problem=problem)
         return await self._keep(draft, MailState.UNREADABLE, reason, letter)
 
     async def _keep(self, draft: Admission, state: MailState, reason: str, *letters: Letter) -> MailRecord:

@@ -7,34 +7,35 @@ starts from. That holds for merges, too, when two people of a project are at wor
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import hashlib
+import json
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, overload
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable
-from webordinary.core.mail import MailId
+from webordinary.core.failure import FailureKind
+from webordinary.core.mail import KeptFile, MailId
 from webordinary.core.outcome import Facts
-from webordinary.core.release import Place, Refusal, Release
-from webordinary.core.work import BuildFailed
+from webordinary.core.page_changes import PageChange, packed
+from webordinary.core.release import BrokenLink, Place, Refusal, Release, ReleasedFile
+from webordinary.core.work import BuildFailed, ChangeKind, FileChange
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
 from webordinary.ports.workspaces import Behind, Unresolved, Workspace
+from webordinary.publish.files import read_plain_file
 from webordinary.publish.links import broken_links
 from webordinary.publish.manifest import Refused, manifest
-from webordinary.work.changes import told
+from webordinary.publish.page_changes import Version, page_changes, page_name, pages_to_read
+from webordinary.publish.page_words import PageWords, words_of
 
 T = TypeVar("T")
 
-NOT_TOGETHER = (
-    "Somebody else changed the site at the same time, and the two changes do not work together. "
-    "Theirs is in the site, yours is not."
-)
-
 LINKS_TOLD = 5
 REFUSALS_TOLD = 5
-PAGES_PICTURED = 2
+PAGES_PICTURED = 1
 ROUNDS_MAX = 10  # others were first so often: each round is a build
 
 
@@ -49,8 +50,8 @@ class Shown:
 class NotShown:
     """It can't be shown; what was served before is served still."""
 
-    reason: str
-    secret: bool = False  # whether that is because of a secret
+    reason: str  # for the operator
+    kind: FailureKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +87,16 @@ async def show(
         if ready is None:
             return None
         if isinstance(ready, NotShown):
-            return (
-                ready
-                if commit == showing.commit
-                else replace(ready, reason=f"{NOT_TOGETHER}\n{ready.reason}")
-            )
+            is_own = commit == showing.commit or ready.kind is FailureKind.SECRET
+            return ready if is_own else replace(ready, kind=FailureKind.NOT_TOGETHER)
         match await tools.workspaces.push(workspace, commit):
             case None:
                 return await _publish(tools, delivery, workspace, Showing(commit, showing.own), ready)
             case Behind(both):
                 commit = both
             case Unresolved(files):
-                return NotShown(
-                    f"Somebody else changed the same lines a moment ago: {', '.join(files)}. "
-                    "Please send it again."
-                )
+                reason = f"Somebody else changed the same lines a moment ago: {', '.join(files)}."
+                return NotShown(reason, FailureKind.CONFLICT)
     raise BackendUnavailable("others change the site all the time, this change did not get in")
 
 
@@ -130,12 +126,13 @@ async def _ready(tools: Tools, workspace: Workspace) -> _Ready | NotShown:
     built = await tools.builder.build(workspace.project, workspace.room)
     if isinstance(built, BuildFailed):
         tail = f"\n{built.log_tail}" if built.log_tail else ""
-        return NotShown(f"The site could not be built: {built.reason}{tail}")
+        return NotShown(f"The site could not be built: {built.reason}{tail}", FailureKind.BUILD_FAILED)
     gated = await asyncio.to_thread(manifest, built.output, inside=workspace.room.tree)
     if isinstance(gated, Refused):
         listed = "\n".join(_refusal(one) for one in gated.refusals[:REFUSALS_TOLD])
         secret = any(one.secret for one in gated.refusals)
-        return NotShown(f"The site can't be published like this.\n{listed}", secret)
+        kind = FailureKind.SECRET if secret else FailureKind.NOT_PUBLISHABLE
+        return NotShown(f"The site can't be published like this.\n{listed}", kind)
     return _Ready(gated.release, built.output, gated.left_out)
 
 
@@ -148,25 +145,28 @@ async def _publish(
     tools: Tools, delivery: Delivery, workspace: Workspace, showing: Showing, ready: _Ready
 ) -> Shown:
     pushed, own = showing.commit, showing.own
-    changes = await tools.workspaces.changes(workspace, own) if own else ()
     project = delivery.claim.lane.project
-    pages = [change.path for change in changes if change.path.endswith(".html")][:PAGES_PICTURED]
-    before, former = await _pictures(tools, project, pages), await _previewed(tools, project)
+    former = await tools.publisher.current(project, Place.PREVIEW)
+    mailed = await _mailed(tools, delivery)
+    changes = await _changes(tools, workspace, own, former[0] if former else None, ready, mailed)
+    pages = list(dict.fromkeys(change.path for change in changes if change.path))[:PAGES_PICTURED]
+    before = await _pictures(tools, project, pages)
     # Reading all pages for links keeps this process busy, publishing keeps the disk busy: side by side.
-    _, warnings = await asyncio.gather(
-        _publish_latest(tools, delivery, workspace, pushed, ready), asyncio.to_thread(_warnings, ready)
+    _, broken = await asyncio.gather(
+        _publish_latest(tools, delivery, workspace, pushed, ready),
+        asyncio.to_thread(broken_links, ready.folder, ready.release),
     )
     facts = {
         "commit": pushed,
         "release": ready.release.id,
-        "former_release": former if former != ready.release.id else "",
+        "former_release": former[0].id if former and former[0].id != ready.release.id else "",
         "preview": tools.publisher.address(project, Place.PREVIEW),
         "publishable": "yes",
-        "changes": "\n".join(told(changes)),
-        "warnings": "\n".join(warnings),
+        "changes": packed(changes),
+        **await asyncio.to_thread(_warnings, ready, broken),
         "patch": await _patch(tools, workspace, own) if own else "",
         "pictures": _paired(pages, before, await _pictures(tools, project, pages)),
-        **await _used(tools, delivery, workspace, pushed),
+        **await _used(tools, workspace, pushed, mailed),
     }
     return Shown({name: fact for name, fact in facts.items() if fact})
 
@@ -189,18 +189,69 @@ async def _publish_latest(
         pushed, ready = latest, again
 
 
-async def _previewed(tools: Tools, project: str) -> str:
-    """Name the release that is previewed now, for whoever wants to see before and after later."""
-    current = await tools.publisher.current(project, Place.PREVIEW)
-    return current[0].id if current else ""
+async def _changes(
+    tools: Tools,
+    workspace: Workspace,
+    own: str,
+    former: Release | None,
+    ready: _Ready,
+    mailed: Mapping[KeptFile, bytes],
+) -> list[PageChange]:
+    """Compare the pages as they are previewed with those that are about to be."""
+    if not own:
+        return []
+    names = {hashlib.sha256(bytes_).hexdigest(): file.claimed_name for file, bytes_ in mailed.items()}
+    after = ready.release
+    old: dict[str, bytes] = {}
+    if not workspace.project.build:  # what the change did itself, whatever others did meanwhile
+        sources = await tools.workspaces.changes(workspace, own)
+        former, old = _before(sources, workspace.project.output, after)
+    if former is None:
+        return []  # nothing was shown yet, and what the sources were built to is not known
+    paths = pages_to_read(former, after)
+    new = await asyncio.to_thread(_read_pages, ready.folder, after, paths)
+    if workspace.project.build:
+        pages = await tools.publisher.read(workspace.project.name, Place.PREVIEW, paths)
+    else:
+        pages = {**new, **old}
+    return await asyncio.to_thread(page_changes, Version.of(former, pages), Version.of(after, new), names)
 
 
-def _warnings(ready: _Ready) -> list[str]:
-    """Tell of links that lead nowhere; the site is published all the same."""
-    broken = broken_links(ready.folder, ready.release)
-    lines = [f"{one.page}: the link to {one.target} leads nowhere" for one in broken[:LINKS_TOLD]]
-    more = len(broken) - LINKS_TOLD
-    return [*lines, f"and {more} more"] if more > 0 else lines
+def _before(sources: Sequence[FileChange], output: str, after: Release) -> tuple[Release, dict[str, bytes]]:
+    """The release before a change of a site that is not built, and the changed files as they were."""
+    files = {file.path: file for file in after.files}
+    old: dict[str, bytes] = {}
+    for one in sources:
+        path = one.path.removeprefix(f"{output.strip('/')}/") if output else one.path
+        files.pop(path, None)
+        if one.kind is not ChangeKind.ADDED:
+            content = one.old or b""
+            old[path] = content
+            files[path] = ReleasedFile(path, len(content), hashlib.sha256(content).hexdigest())
+    return Release(tuple(files[path] for path in sorted(files))), old
+
+
+def _read_pages(folder: Path, release: Release, paths: Sequence[str]) -> dict[str, bytes]:
+    return {
+        file.path: content
+        for file in release.files
+        if file.path in set(paths) and (content := read_plain_file(folder / file.path)) is not None
+    }
+
+
+def _warnings(ready: _Ready, broken: Sequence[BrokenLink]) -> Facts:
+    """Tell of links that lead nowhere, by page and by file; the site is published all the same."""
+    if not broken:
+        return {}
+    told, more = broken[:LINKS_TOLD], max(len(broken) - LINKS_TOLD, 0)
+    pages = _read_pages(ready.folder, ready.release, [one.page for one in told])
+    words = {path: words_of(content.decode(errors="replace")) for path, content in pages.items()}
+    named = [(page_name(one.page, words.get(one.page, PageWords())), one.target) for one in told]
+    return {
+        "warnings": "\n".join(f"{one.page}: the link to {one.target} leads nowhere" for one in told),
+        "broken_links": json.dumps(named),
+        "broken_links_more": str(more) if more else "",
+    }
 
 
 async def _patch(tools: Tools, workspace: Workspace, commit: str) -> str:
@@ -209,14 +260,17 @@ async def _patch(tools: Tools, workspace: Workspace, commit: str) -> str:
     return await tools.blobs.put(patch.encode(errors="replace")) if patch else ""
 
 
-async def _used(tools: Tools, delivery: Delivery, workspace: Workspace, commit: str) -> Facts:
-    """Tell which of the mail's files came into the site: those whose very bytes are in it now."""
+async def _mailed(tools: Tools, delivery: Delivery) -> dict[KeptFile, bytes]:
     mail = await tools.backend.mailbox.mail(MailId(delivery.job.message_id))
-    if mail is None or not mail.files:
+    return {file: await tools.blobs.get(file.blob) for file in mail.files} if mail else {}
+
+
+async def _used(tools: Tools, workspace: Workspace, commit: str, mailed: Mapping[KeptFile, bytes]) -> Facts:
+    """Tell which of the mail's files came into the site: those whose very bytes are in it now."""
+    if not mailed:
         return {}
-    contents = [await tools.blobs.get(file.blob) for file in mail.files]
-    there = await tools.workspaces.holds(workspace, commit, contents)
-    files = list(zip(mail.files, there, strict=True))
+    there = await tools.workspaces.holds(workspace, commit, list(mailed.values()))
+    files = list(zip(mailed, there, strict=True))
     return {
         "used": "\n".join(file.name for file, is_there in files if is_there),
         "unused": "\n".join(file.name for file, is_there in files if not is_there),

@@ -48,6 +48,7 @@ class Stranger:
     """The sender may not edit what this mail is about, or nothing at all."""
 
     reason: str
+    project: str = ""  # whose conversation it is
 
 
 Identified = Found | AnswerTo | Several | Stranger
@@ -82,7 +83,8 @@ def _in_conversation(session: Session, lanes: Sequence[Lane], sender: str, how: 
     """A thread or a session routes; whoever writes in it must be a member of its project all the same."""
     if any(lane.project == session.lane.project for lane in lanes):
         return Found(session.lane, session, how)
-    return Stranger(f"{sender} is not a member of {session.lane.project}, whose conversation this is")
+    project = session.lane.project
+    return Stranger(f"{sender} is not a member of {project}, whose conversation this is", project)
 
 
 async def _open_question(mail: ParsedMail, sender: str, mailbox: Mailbox) -> MailRecord | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from webordinary.core.mail import Stretch, StretchKind
+from webordinary.core.mail import MailProblem, Stretch, StretchKind
 from webordinary.intake.charset import decoded
 from webordinary.intake.clean import cleaned
 from webordinary.intake.flowed import unflowed
@@ -72,7 +72,7 @@ class _Sorter:
     def visit(self, part: Part, found: Contents, *, wants_text: bool) -> None:
         """Take a part in. `wants_text` is off in an alternative that was not chosen."""
         if part.kind in _ENCRYPTED and not found.texts:
-            raise CannotRead(ENCRYPTED)
+            raise CannotRead(ENCRYPTED, MailProblem.ENCRYPTED)
         if part.kind == "message/partial":
             raise CannotRead(ONLY_A_PIECE)
         if part.kind == _REACTION and part.disposition != "attachment":
@@ -147,14 +147,14 @@ class _Sorter:
         text = decoded(part.content, part.charset)
         self._html_left -= len(text)
         if self._html_left < 0:
-            raise CannotRead(TEXT_TOO_LONG)
+            raise CannotRead(TEXT_TOO_LONG, MailProblem.TOO_LONG)
         return [Stretch(stretch.kind, cleaned(stretch.text)) for stretch in html_to_stretches(text)]
 
     def _plain(self, part: Part) -> list[Stretch]:
         text = decoded(part.content, part.charset)
         self._text_left -= len(text)
         if self._text_left < 0:
-            raise CannotRead(TEXT_TOO_LONG)
+            raise CannotRead(TEXT_TOO_LONG, MailProblem.TOO_LONG)
         text = cleaned(text)
         if part.is_flowed:
             text = unflowed(text, joins_words=part.joins_words)

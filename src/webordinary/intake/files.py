@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from webordinary.core.mail import FoundFile, ParsedMail, SkippedFile
+from webordinary.core.mail import FileProblem, FoundFile, ParsedMail, SkippedFile
 from webordinary.intake.kinds import kind_of
-from webordinary.intake.limits import FILE_BYTES, FILES, ID_CHARACTERS, MEGABYTE
+from webordinary.intake.limits import FILE_BYTES, FILES, ID_CHARACTERS
 from webordinary.intake.parts import Part
 from webordinary.ports.images import Images, NoImage, WebImage
-
-NAMELESS = "a file without a name"
-EMPTY = "it is empty"
-DAMAGED = "this part of the mail is damaged"
-TOO_LARGE = f"it is larger than {FILE_BYTES // MEGABYTE} MB"
-TOO_MANY = f"a mail may have {FILES} files"
 
 
 @dataclass(slots=True)
@@ -33,10 +27,10 @@ def sort_files(parts: Iterable[Part]) -> Files:
     for part in parts:
         if not part.content and not part.file_name and not part.is_torn:
             continue
-        reason = _refusal(part, len(files.found))
         kind = kind_of(part.content, part.file_name, part.kind)
-        if reason or kind.refusal:
-            files.skipped.append(SkippedFile(part.file_name or NAMELESS, reason or kind.refusal))
+        problem = _problem(part, len(files.found)) or kind.refusal
+        if problem:
+            files.skipped.append(SkippedFile(part.file_name, problem))
             continue
         numbers[kind.family] = number = numbers.get(kind.family, 0) + 1
         name = f"{kind.family}-{number}.{kind.extension}"
@@ -45,14 +39,14 @@ def sort_files(parts: Iterable[Part]) -> Files:
     return files
 
 
-def _refusal(part: Part, found: int) -> str:
+def _problem(part: Part, found: int) -> FileProblem | None:
     if part.is_torn:
-        return DAMAGED
+        return FileProblem.DAMAGED
     if not part.content:
-        return EMPTY
+        return FileProblem.EMPTY
     if len(part.content) > FILE_BYTES:
-        return TOO_LARGE
-    return TOO_MANY if found >= FILES else ""
+        return FileProblem.TOO_LARGE
+    return FileProblem.TOO_MANY if found >= FILES else None
 
 
 async def web_ready(mail: ParsedMail, images: Images) -> ParsedMail:
@@ -66,8 +60,8 @@ async def web_ready(mail: ParsedMail, images: Images) -> ParsedMail:
             case WebImage() as image:
                 name = f"{file.name.rpartition('.')[0]}.{image.extension}"
                 files.append(replace(file, name=name, kind=image.kind, content=image.content))
-            case NoImage(reason):
-                skipped.append(SkippedFile(file.claimed_name or NAMELESS, reason))
+            case NoImage(problem):
+                skipped.append(SkippedFile(file.claimed_name, problem))
     return replace(mail, files=tuple(files), skipped=tuple(skipped))
 
 

@@ -7,6 +7,7 @@ import quopri
 import re
 from dataclasses import dataclass
 
+from webordinary.core.mail import MailProblem
 from webordinary.intake.charset import decoded
 from webordinary.intake.clean import one_line
 from webordinary.intake.limits import (
@@ -58,7 +59,7 @@ def read_headers(raw: bytes) -> Headers:
     """Read the header block. Whatever two programs could read differently is damage, never a guess."""
     end = _BLANK_LINE.search(raw, 0, HEADER_BYTES + 4)
     if end is None and len(raw) > HEADER_BYTES:
-        raise CannotRead(HEADER_TOO_LONG)
+        raise CannotRead(HEADER_TOO_LONG, MailProblem.TOO_LONG)
     block = raw[: end.start()] if end else raw
     if b"\r" in block.replace(b"\r\n", b"\n").removesuffix(b"\r"):
         raise CannotRead(DAMAGED)  # a bare CR ends a line for some and not for others
@@ -89,7 +90,7 @@ def _fields(lines: list[bytes]) -> list[tuple[str, bytes]]:
             raise CannotRead(DAMAGED)  # a From for one program, nothing for another
         fields.append((name.lower(), [value]))
         if len(fields) > HEADER_FIELDS:
-            raise CannotRead(f"its header has more than {HEADER_FIELDS} lines")
+            raise CannotRead(f"its header has more than {HEADER_FIELDS} lines", MailProblem.TOO_LONG)
     return [(name.decode("ascii"), b"".join(values).strip(b" \t")) for name, values in fields]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from webordinary.core.mail import Stretch, StretchKind
+from webordinary.core.mail import MailProblem, Stretch, StretchKind
 from webordinary.intake.html_lines import Lines
 from webordinary.intake.html_style import Look, Style, StyleSheet
 from webordinary.intake.html_tokens import TOO_INTRICATE, Close, Open, Text, tokens
@@ -142,7 +142,7 @@ class _Page:
             self._void(tag, attributes, look)
             return
         if len(self._open) > HTML_DEPTH:
-            raise CannotRead(TOO_INTRICATE)
+            raise CannotRead(TOO_INTRICATE, MailProblem.TOO_LONG)
         self._push(tag, attributes, style, look)
 
     def _push(self, tag: str, attributes: dict[str, str], style: Style, look: Look) -> None:

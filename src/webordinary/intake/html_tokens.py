@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
+from webordinary.core.mail import MailProblem
 from webordinary.intake.limits import HTML_TAGS
 from webordinary.intake.problems import CannotRead
 
@@ -57,7 +58,7 @@ def tokens(html: str) -> Iterator[Text | Open | Close]:
             yield Text(unescape(html[position : markup.start()]))
         tags += 1
         if tags > HTML_TAGS:
-            raise CannotRead(TOO_INTRICATE)
+            raise CannotRead(TOO_INTRICATE, MailProblem.TOO_LONG)
         token, position = _token(html, markup.start(), markup[0])
         if token is not None:
             yield token

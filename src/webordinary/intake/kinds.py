@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-ARCHIVE = "archives are not opened; please attach the files themselves"
-PROGRAM = "programs are not accepted"
-SVG = "SVG drawings can carry programs; please send it as PNG or JPEG"
-WEB_PAGE = "web pages can carry programs; please put their text into the mail"
-FILM_OR_SOUND = "films and sound are not supported yet"
-OLD_OFFICE = "old Office files can carry programs; please send it as .docx, .xlsx or PDF"
-WITH_MACROS = "Office files with macros are not accepted; please save it without"
-WINMAIL = "Outlook packed files into a winmail.dat; please send the mail as HTML or plain text"
-UNKNOWN = "this kind of file is not known here"
+from webordinary.core.mail import FileProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +15,14 @@ class Kind:
     mime: str = ""
     extension: str = ""
     family: str = "document"  # the first word of our name for it
-    refusal: str = ""
+    refusal: FileProblem | None = None
 
 
 def _picture(name: str, extension: str) -> Kind:
     return Kind(f"image/{name}", extension, "image")
 
 
-def _refused(reason: str) -> Kind:
+def _refused(reason: FileProblem) -> Kind:
     return Kind(refusal=reason)
 
 
@@ -44,28 +36,28 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"BM", _picture("bmp", "bmp")),
     (b"%PDF-", Kind("application/pdf", "pdf")),
     (b"{\\rtf", Kind("application/rtf", "rtf")),
-    (b"\x78\x9f\x3e\x22", _refused(WINMAIL)),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _refused(OLD_OFFICE)),
-    (b"\x1f\x8b", _refused(ARCHIVE)),
-    (b"BZh", _refused(ARCHIVE)),
-    (b"\xfd7zXZ\x00", _refused(ARCHIVE)),
-    (b"7z\xbc\xaf\x27\x1c", _refused(ARCHIVE)),
-    (b"Rar!\x1a\x07", _refused(ARCHIVE)),
-    (b"\x28\xb5\x2f\xfd", _refused(ARCHIVE)),
-    (b"MSCF", _refused(ARCHIVE)),
-    (b"MZ", _refused(PROGRAM)),
-    (b"\x7fELF", _refused(PROGRAM)),
-    (b"\xca\xfe\xba\xbe", _refused(PROGRAM)),
-    (b"\xcf\xfa\xed\xfe", _refused(PROGRAM)),
-    (b"\xce\xfa\xed\xfe", _refused(PROGRAM)),
-    (b"\x00asm", _refused(PROGRAM)),
-    (b"dex\n", _refused(PROGRAM)),
-    (b"L\x00\x00\x00\x01\x14\x02\x00", _refused(PROGRAM)),
-    (b"#!", _refused(PROGRAM)),
-    (b"ID3", _refused(FILM_OR_SOUND)),
-    (b"OggS", _refused(FILM_OR_SOUND)),
-    (b"fLaC", _refused(FILM_OR_SOUND)),
-    (b"\x1aE\xdf\xa3", _refused(FILM_OR_SOUND)),
+    (b"\x78\x9f\x3e\x22", _refused(FileProblem.WINMAIL)),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _refused(FileProblem.OLD_OFFICE)),
+    (b"\x1f\x8b", _refused(FileProblem.ARCHIVE)),
+    (b"BZh", _refused(FileProblem.ARCHIVE)),
+    (b"\xfd7zXZ\x00", _refused(FileProblem.ARCHIVE)),
+    (b"7z\xbc\xaf\x27\x1c", _refused(FileProblem.ARCHIVE)),
+    (b"Rar!\x1a\x07", _refused(FileProblem.ARCHIVE)),
+    (b"\x28\xb5\x2f\xfd", _refused(FileProblem.ARCHIVE)),
+    (b"MSCF", _refused(FileProblem.ARCHIVE)),
+    (b"MZ", _refused(FileProblem.PROGRAM)),
+    (b"\x7fELF", _refused(FileProblem.PROGRAM)),
+    (b"\xca\xfe\xba\xbe", _refused(FileProblem.PROGRAM)),
+    (b"\xcf\xfa\xed\xfe", _refused(FileProblem.PROGRAM)),
+    (b"\xce\xfa\xed\xfe", _refused(FileProblem.PROGRAM)),
+    (b"\x00asm", _refused(FileProblem.PROGRAM)),
+    (b"dex\n", _refused(FileProblem.PROGRAM)),
+    (b"L\x00\x00\x00\x01\x14\x02\x00", _refused(FileProblem.PROGRAM)),
+    (b"#!", _refused(FileProblem.PROGRAM)),
+    (b"ID3", _refused(FileProblem.FILM_OR_SOUND)),
+    (b"OggS", _refused(FileProblem.FILM_OR_SOUND)),
+    (b"fLaC", _refused(FileProblem.FILM_OR_SOUND)),
+    (b"\x1aE\xdf\xa3", _refused(FileProblem.FILM_OR_SOUND)),
     (b"BEGIN:VCALENDAR", Kind("text/calendar", "ics")),
     (b"BEGIN:VCARD", Kind("text/vcard", "vcf")),
 )
@@ -108,18 +100,18 @@ def kind_of(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
     if content.startswith(b"PK"):
         return _of_zip(content)
     if content[4:8] == b"ftyp":
-        return _BRANDS.get(content[8:12], _refused(FILM_OR_SOUND))
+        return _BRANDS.get(content[8:12], _refused(FileProblem.FILM_OR_SOUND))
     if content.startswith(b"RIFF"):
-        return _RIFF.get(content[8:12], _refused(FILM_OR_SOUND))
+        return _RIFF.get(content[8:12], _refused(FileProblem.FILM_OR_SOUND))
     if content[_TAR_MARK] == b"ustar":
-        return _refused(ARCHIVE)
+        return _refused(FileProblem.ARCHIVE)
     return _of_text(content, claimed_name, claimed_kind)
 
 
 def _of_zip(content: bytes) -> Kind:
     """Office documents are archives too; their parts have names that others do not. Nothing is unpacked."""
     if b"vbaProject.bin" in content:
-        return _refused(WITH_MACROS)
+        return _refused(FileProblem.WITH_MACROS)
     if b"[Content_Types].xml" in content:
         for folder, extension, name in _OFFICE:
             if folder in content:
@@ -128,25 +120,25 @@ def _of_zip(content: bytes) -> Kind:
     if found:
         name = found[1].decode()
         return Kind(f"application/vnd.oasis.opendocument.{name}", _ODF_EXTENSIONS[found[1]])
-    return _refused(ARCHIVE)
+    return _refused(FileProblem.ARCHIVE)
 
 
 def _of_text(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
     head = content[:_HEAD_BYTES]
     is_wide = content.startswith(_BOMS[1:])
     if not is_wide and _TEXT_CONTROLS.search(content):
-        return _refused(UNKNOWN)
+        return _refused(FileProblem.UNKNOWN)
     plain = head.replace(b"\x00", b"") if is_wide else head
     for bom in _BOMS:
         plain = plain.removeprefix(bom)
     lead = _MARKUP_LEAD.match(plain)
     first = plain[lead.end() if lead else 0 :].lower()
     if first.startswith(b"<svg") or (b"<svg" in plain.lower() and plain.lstrip().startswith(b"<")):
-        return _refused(SVG)
+        return _refused(FileProblem.SVG)
     if first.startswith(_WEB_TAGS) or b"<!doctype html" in plain.lower() or b"<script" in plain.lower():
-        return _refused(WEB_PAGE)
+        return _refused(FileProblem.WEB_PAGE)
     if plain.lstrip()[:5].lower() in {b"<?xml", b"<?php"} or _PROGRAM_NAMES.search(claimed_name):
-        return _refused(PROGRAM if _PROGRAM_NAMES.search(claimed_name) else UNKNOWN)
+        return _refused(FileProblem.PROGRAM if _PROGRAM_NAMES.search(claimed_name) else FileProblem.UNKNOWN)
     if claimed_kind == "text/csv" or claimed_name.lower().endswith(".csv"):
         return Kind("text/csv", "csv")
     return Kind("text/plain", "txt")

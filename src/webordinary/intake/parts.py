@@ -15,6 +15,7 @@ from email.parser import BytesParser
 from email.policy import EmailPolicy
 from typing import Any
 
+from webordinary.core.mail import MailProblem
 from webordinary.intake.charset import decoded
 from webordinary.intake.clean import one_line
 from webordinary.intake.headers import base64_bytes, words_decoded
@@ -66,17 +67,17 @@ class Part:
 def check_size(raw: bytes) -> None:
     """Refuse what would cost too much, by counting on the raw bytes before anything is parsed."""
     if len(raw) > MAIL_BYTES:
-        raise CannotRead(TOO_LARGE)
+        raise CannotRead(TOO_LARGE, MailProblem.TOO_LONG)
     lines = raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")
     if lines > MAIL_LINES:
-        raise CannotRead(TOO_MANY_LINES)
+        raise CannotRead(TOO_MANY_LINES, MailProblem.TOO_LONG)
     containers = _count(_CONTAINER, raw, CONTAINER_WORDS)
     if containers > CONTAINER_WORDS:
-        raise CannotRead(TOO_DEEP)
+        raise CannotRead(TOO_DEEP, MailProblem.TOO_LONG)
     if containers and _count(_DASH_LINE, raw, DASH_LINES) > DASH_LINES:
-        raise CannotRead(TOO_MANY_PARTS)
+        raise CannotRead(TOO_MANY_PARTS, MailProblem.TOO_LONG)
     if containers * lines > LINE_CHECKS:
-        raise CannotRead(TOO_MANY_LINES)
+        raise CannotRead(TOO_MANY_LINES, MailProblem.TOO_LONG)
 
 
 def _count(pattern: re.Pattern[bytes], raw: bytes, most: int) -> int:
@@ -123,7 +124,7 @@ class _Counter:
     def count(self) -> None:
         self.parts += 1
         if self.parts > MIME_PARTS + 1:  # the parser makes one to try
-            raise CannotRead(TOO_MANY_PARTS)
+            raise CannotRead(TOO_MANY_PARTS, MailProblem.TOO_LONG)
 
 
 class _Careful(EmailMessage):
@@ -138,7 +139,7 @@ class _Careful(EmailMessage):
         """Called by the parser for each part that it found inside this one."""
         payload._depth = self._depth + 1  # noqa: SLF001 - of the same class
         if payload._depth > MIME_DEPTH:  # noqa: SLF001
-            raise CannotRead(TOO_DEEP)
+            raise CannotRead(TOO_DEEP, MailProblem.TOO_LONG)
         super().attach(payload)
 
     def get(self, name: str, failobj: Any = None) -> Any:  # noqa: ANN401 - the same

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from webordinary.core.mail import MailProblem
+
 
 class CannotRead(Exception):
-    """What is wrong with a mail, in words that go on after "I could not read your mail, because"."""
+    """What is wrong with a mail: the problem for its sender, the reason for the operator."""
 
-    def __init__(self, reason: str) -> None:
-        """Say why, for the mail's sender."""
+    def __init__(self, reason: str, problem: MailProblem = MailProblem.DAMAGED) -> None:
+        """Say why."""
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.problem = reason, problem

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from webordinary.core.mail import (
     Automatic,
     FoundFile,
+    MailProblem,
     ParsedMail,
     SignedParts,
     Stretch,
@@ -53,11 +54,11 @@ def read(
     try:
         top = _read_top(raw, own_domains)
     except CannotRead as problem:
-        return UnreadableMail(content_hash(raw), problem.reason)
+        return UnreadableMail(content_hash(raw), problem.reason, problem=problem.problem)
     try:
         return _read_whole(raw, top)
     except CannotRead as problem:
-        return top.unreadable(problem.reason)
+        return top.unreadable(problem.reason, problem.problem)
     except Exception:  # noqa: BLE001 - whatever a mail does to a library ends here
         return top.unreadable(DAMAGED)
 
@@ -65,9 +66,9 @@ def read(
 def unread(raw: bytes, reason: str, own_domains: Collection[str] = ()) -> UnreadableMail:
     """A mail that nobody may look at any further: as much as its header says, and the reason."""
     try:
-        return _read_top(raw, own_domains).unreadable(reason)
+        return _read_top(raw, own_domains).unreadable(reason, MailProblem.TOO_LONG)
     except CannotRead:
-        return UnreadableMail(content_hash(raw), reason)
+        return UnreadableMail(content_hash(raw), reason, problem=MailProblem.TOO_LONG)
 
 
 def read_each(raws: Sequence[bytes], own_domains: Collection[str]) -> list[ParsedMail | UnreadableMail]:
@@ -91,9 +92,9 @@ class _Top:
     problem: str  # why it is not
     automatic: Automatic | None
 
-    def unreadable(self, reason: str) -> UnreadableMail:
+    def unreadable(self, reason: str, problem: MailProblem = MailProblem.DAMAGED) -> UnreadableMail:
         return UnreadableMail(
-            self.content_hash, reason, self.message_id, reply_to=self.sender, automatic=self.automatic
+            self.content_hash, reason, self.message_id, self.sender, self.automatic, problem
         )
 
 
@@ -136,16 +137,18 @@ def _read_whole(raw: bytes, top: _Top) -> ParsedMail:
         skipped=tuple(files.skipped),
         automatic=top.automatic,
         is_reaction=found.is_reaction,
+        declared_language=headers.first("content-language", ID_CHARACTERS)
+        or headers.first("accept-language", ID_CHARACTERS),
     )
 
 
 def _stretches(found: Contents, headers: Headers, files: Sequence[FoundFile]) -> tuple[Stretch, ...]:
     if sum(stretch.text.count("\n") + 1 for stretch in found.texts) > TEXT_LINES:
-        raise CannotRead(TEXT_TOO_LONG)
+        raise CannotRead(TEXT_TOO_LONG, MailProblem.TOO_LONG)
     how = manner(headers.first("subject"), is_in_thread=headers.has("in-reply-to", "references"))
     stretches = marked(found.texts, how, _names(headers.first("from")))
     if len(own_words(stretches)) > INSTRUCTION_CHARACTERS:
-        raise CannotRead(INSTRUCTION_TOO_LONG)
+        raise CannotRead(INSTRUCTION_TOO_LONG, MailProblem.TOO_LONG)
     return tuple(replace(one, text=with_names_of_pictures(one.text, files)) for one in stretches)
 
 

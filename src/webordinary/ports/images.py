@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from webordinary.core.mail import FileProblem
+
 
 @dataclass(frozen=True, slots=True)
 class WebImage:
@@ -19,9 +21,9 @@ class WebImage:
 
 @dataclass(frozen=True, slots=True)
 class NoImage:
-    """Why there is none, in words for the person who sent it."""
+    """Why there is none."""
 
-    reason: str
+    problem: FileProblem
 
 
 class Images(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,10 @@ class Publisher(Protocol):
 
     async def current(self, project: str, place: Place) -> tuple[Release, str] | None:
         """Say which release is in a place, and which commit it came from."""
+        ...
+
+    async def read(self, project: str, place: Place, paths: Sequence[str]) -> dict[str, bytes]:
+        """Read files of the release that is in a place; what is not there is left out."""
         ...
 
     def address(self, project: str, place: Place) -> str:

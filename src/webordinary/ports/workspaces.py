@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from webordinary.core.claim import Delivery
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent, JobId
 from webordinary.core.site import Project
 from webordinary.core.work import FileChange, Room
@@ -73,9 +74,12 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class CannotTurn:
-    """There is nothing to undo or redo, or later changes are in the way; a plain sentence says which."""
+    """There is nothing to undo or redo, or later changes are in the way."""
 
-    reason: str
+    reason: str  # for the operator
+    kind: FailureKind
+    who: str = ""  # whose change the last one is
+    words: str = ""  # the gist of the change that it is about
 
 
 @dataclass(frozen=True, slots=True)

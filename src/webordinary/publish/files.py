@@ -40,6 +40,15 @@ def open_plain_file(name: str | Path, within: int | None = None) -> int:
     return handle
 
 
+def read_plain_file(path: Path, most: int = -1) -> bytes | None:
+    """Read a regular file, or so many bytes of it; None if there is none any more."""
+    try:
+        with os.fdopen(open_plain_file(path), "rb") as file:
+            return file.read(most)
+    except OSError:
+        return None
+
+
 def changed_since(path: str) -> BadInput:
     """What to say of a file whose bytes are not those that passed the gate."""
     return BadInput(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -10,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from webordinary.core.release import BrokenLink, Release, ReleasedFile
-from webordinary.publish.files import open_plain_file
+from webordinary.publish.files import read_plain_file
 from webordinary.publish.kinds import is_page
 
 BROKEN_MAX = 50  # told
@@ -52,7 +51,9 @@ def broken_links(
     known = {file.path for file in release.files}
     broken: list[BrokenLink] = []
     for page in _looked_at(release):
-        for target in _dead_targets(_text(folder / page.path), page.path, known, base):
+        # The publisher refuses a file that is gone; nothing to say about its links.
+        text = (read_plain_file(folder / page.path, PAGE_BYTES_MAX) or b"").decode(errors="replace")
+        for target in _dead_targets(text, page.path, known, base):
             broken.append(BrokenLink(page.path, target))
             if len(broken) >= limit:
                 return tuple(broken)
@@ -68,14 +69,6 @@ def _looked_at(release: Release) -> Iterator[ReleasedFile]:
             if left < 0:
                 return
             yield file
-
-
-def _text(path: Path) -> str:
-    try:
-        with os.fdopen(open_plain_file(path), "rb") as file:
-            return file.read(PAGE_BYTES_MAX).decode(errors="replace")
-    except OSError:
-        return ""  # the publisher refuses a file that is gone; nothing to say about its links
 
 
 def _dead_targets(text: str, page: str, known: set[str], base: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ from webordinary.reply.headers import (
     references,
     sendable,
 )
+from webordinary.reply.phrases import phrases
 
 SESSION_HEADER = "X-Webordinary-Session"
 NAME_CHARACTERS = 60
@@ -97,8 +98,10 @@ def compose(
         *_session_headers(letter, case, letterhead),
         header("Auto-Submitted", "auto-replied"),
         header("X-Auto-Response-Suppress", "All"),
+        header("Content-Language", case.language),
     ]
-    content = _content(as_text(letter.kind, facts), as_html(letter.kind, facts), pictures)
+    text, html = as_text(letter.kind, facts, case.language), as_html(letter.kind, facts, case.language)
+    content = _content(text, html, pictures)
     return Composed(message_id, recipient, "\r\n".join([*lines, ""]).encode("ascii") + content)
 
 
@@ -111,7 +114,8 @@ def message_id_of(letter: Letter, domain: str) -> str:
 def _subject(case: Case) -> str:
     """The mail's own subject: programs thread by it. With neither that nor an id there is no thread."""
     nothing_to_thread_by = not case.mail.subject.strip() and not case.mail.message_id
-    return "Re: your message" if nothing_to_thread_by else answered_subject(case.mail.subject)
+    subject = phrases(case.language).say("no_subject") if nothing_to_thread_by else case.mail.subject
+    return answered_subject(subject)
 
 
 def _answer_address(letter: Letter, case: Case, letterhead: Letterhead) -> str:

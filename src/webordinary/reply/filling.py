@@ -25,6 +25,7 @@ from importlib.resources import files
 from itertools import groupby
 from string import Template
 
+from webordinary.core.language import Language
 from webordinary.core.mail import LetterKind
 
 Fact = str | tuple[str, ...]  # a tuple is a list of items
@@ -45,13 +46,12 @@ _BUTTON_STYLE = (
 )
 
 
-class Language(StrEnum):
-    """Languages that letters are written in: a folder of templates each."""
-
-    ENGLISH = "en"
-
-
-QUOTATION_MARKS = {Language.ENGLISH: "“%s”"}
+QUOTATION_MARKS = {
+    Language.ENGLISH: "“%s”",
+    Language.GERMAN: "„%s“",
+    Language.FRENCH: "« %s »",
+    Language.SPANISH: "«%s»",
+}
 
 
 class _Form(StrEnum):

@@ -10,10 +10,10 @@ from webordinary.core.outcome import Facts
 from webordinary.core.views import JobView
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.workspaces import Aside
-from webordinary.work.changes import kept_in_words
 from webordinary.work.prompt import Unfinished, gist
 
 RECAP_LINES = 12
+NAMED_MAX, PATH_CHARACTERS = 3, 80  # files that are named in one sentence
 SINCE_LINES = 12
 UNFINISHED_MAX = 5  # jobs that the next one is told of
 ASKED_CHARACTERS, WHY_CHARACTERS = 2_000, 1_000  # of each that is carried on
@@ -120,3 +120,15 @@ def with_taken_over(unfinished: Sequence[Unfinished], taken: Sequence[JobView]) 
 
 def _lines(text: str) -> tuple[str, ...]:
     return tuple(line for line in text.split("\n") if line)
+
+
+def kept_in_words(files: Sequence[str]) -> str:
+    """Say which unfinished work was kept: "changes to index.html and 2 more files"; "" if there is none."""
+    if not files:
+        return ""
+    named = [gist(path)[:PATH_CHARACTERS] for path in files[:NAMED_MAX]]
+    more = len(files) - len(named)
+    if more:
+        named.append(f"{more} more file{'s' if more > 1 else ''}")
+    listed = " and ".join(named) if len(named) < 3 else f"{', '.join(named[:-1])} and {named[-1]}"  # noqa: PLR2004
+    return f"changes to {listed}"

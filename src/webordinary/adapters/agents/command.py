@@ -20,6 +20,7 @@ from webordinary.adapters.sandbox.allowance import (
 from webordinary.adapters.sandbox.running import GRACE_SECONDS, run_confined
 from webordinary.adapters.sandbox.sandbox import Sandbox
 from webordinary.core.errors import NotFound
+from webordinary.core.failure import FailureKind
 from webordinary.core.text import storable
 from webordinary.core.work import (
     EVENT_CHARACTERS,
@@ -157,13 +158,21 @@ def result_of(ending: Ending, name: str, words: str) -> AgentResult:
         case Exited(0):
             return Worked(words)
         case Exited(code) if code == CANNOT_DO_THAT:
-            return Declined(words or f"The agent {name} can't do that, and did not say why.")
+            return Declined(words)
         case Exited(code):
             return Broke(f"The agent {name} ended with exit code {code}.{wrote}", again=True)
         case TimedOut():
-            return Broke(f"The agent {name} took longer than it may and was ended.{wrote}", again=False)
+            return Broke(
+                f"The agent {name} took longer than it may and was ended.{wrote}",
+                again=False,
+                kind=FailureKind.TOO_LONG,
+            )
         case OverBudget(which):
-            return Broke(f"The agent {name} {TOO_MUCH[which]} and was ended.{wrote}", again=False)
+            return Broke(
+                f"The agent {name} {TOO_MUCH[which]} and was ended.{wrote}",
+                again=False,
+                kind=FailureKind.TOO_LARGE,
+            )
         case Interrupted():
             return Stopped(words)
         case _:

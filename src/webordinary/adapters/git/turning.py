@@ -19,6 +19,7 @@ from webordinary.adapters.git.messages import (
 )
 from webordinary.adapters.git.mirror import Mirror
 from webordinary.core.claim import Delivery
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.text import storable
@@ -27,7 +28,6 @@ from webordinary.ports.workspaces import CannotTurn, Made, Signed, Turned
 HISTORY_MAX = 1_000  # commits looked at
 FILES_TOLD = 3
 _TURNED = {Intent.UNDO: "Taken back", Intent.REDO: "Brought back"}
-INSTEAD = "Nothing was changed. Please describe in your own words what you would like instead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,16 @@ async def turn(
         if change.with_upstream:
             return CannotTurn(
                 f"The last change ({change.gist}) was joined with what others changed in the same lines, so "
-                f"it can't be taken back by itself. {INSTEAD}"
+                f"it can't be taken back by itself.",
+                FailureKind.JOINED,
+                words=change.gist,
             )
         now, before = await mirror.trees(base, f"{change.commit}^1")
         # Seen from the commit that made the change, the state before it is one more change: merge that.
         opposite = await mirror.make_commit(before, (change.commit,), "The state before\n")
         merged = await mirror.merge(base, opposite)
         if merged.conflicts:
-            return CannotTurn(_in_the_way(merged.conflicts, way))
+            return CannotTurn(_in_the_way(merged.conflicts, way), FailureKind.IN_THE_WAY)
         if merged.tree == now:
             continue  # it is gone already, by other ways: what was meant is the change before it
         key = {"undoes": change.job} if way is Intent.UNDO else {"redoes": change.job}
@@ -113,15 +115,13 @@ async def turn(
         commit = await mirror.make_commit(merged.tree, (base,), message, signed.sender)
         elsewhere = change.session != job.session
         return Turned(commit, JobId(change.job), change.gist, commit, elsewhere)
-    return CannotTurn(_nothing_left(history, job.lane, way))
+    return _nothing_left(history, job.lane, way)
 
 
-def _nothing_left(history: Sequence[Kept], lane: Lane, way: Intent) -> str:
+def _nothing_left(history: Sequence[Kept], lane: Lane, way: Intent) -> CannotTurn:
     """Say that nothing of this person is left, and whose the last change is: nobody undoes another's."""
     if way is Intent.REDO:
-        return (
-            "None of your changes is taken back just now, so there is nothing to redo. Nothing was changed."
-        )
+        return CannotTurn("None of their changes is taken back just now.", FailureKind.NOTHING_TO_REDO)
     lanes = {kept.trailers[LANE] for kept in history if JOB in kept.trailers and LANE in kept.trailers}
     applied = {
         change.commit: (other.rpartition("/")[2], change.gist)
@@ -130,16 +130,12 @@ def _nothing_left(history: Sequence[Kept], lane: Lane, way: Intent) -> str:
     }
     last = next((kept.commit for kept in reversed(history) if kept.commit in applied), None)
     if last is None:
-        return (
-            "There is nothing to undo: no change that was made by mail is in the site. Nothing was changed."
-        )
+        return CannotTurn("No change that was made by mail is in the site.", FailureKind.NOTHING_TO_UNDO)
     user, gist = applied[last]
     if user == lane.user:  # its own, but what it made is gone by other ways
-        return "None of your changes is left to undo. Nothing was changed."
-    return (
-        f"None of your changes is left to undo. The last change is by {user} (\u201c{gist}\u201d), "
-        f"and only {user} can undo it by mail. Nothing was changed."
-    )
+        return CannotTurn("None of their changes is left to undo.", FailureKind.NOTHING_LEFT)
+    reason = f"None of their changes is left to undo. The last change is by {user} (\u201c{gist}\u201d)."
+    return CannotTurn(reason, FailureKind.LAST_BY_OTHER, who=user, words=gist)
 
 
 def made_in(history: Sequence[Kept]) -> tuple[Made, ...]:
@@ -172,7 +168,7 @@ async def turned_before(mirror: Mirror, delivery: Delivery, commit: str, tip: st
     (kept,) = await mirror.log(commit, 1)
     job = kept.trailers.get(UNDOES) or kept.trailers.get(REDOES)
     if not job:
-        return CannotTurn("This mail was already carried out as a change. Nothing more was changed.")
+        return CannotTurn("This mail was already carried out as a change.", FailureKind.ALREADY_DONE)
     history = await mirror.log(commit, HISTORY_MAX, "--topo-order")
     turned = next((one for one in history if one.is_of(job)), kept)
     elsewhere = turned.trailers.get(SESSION, "") != one_line(delivery.job.session, VALUE_CHARACTERS)
@@ -184,4 +180,4 @@ def _in_the_way(files: tuple[bytes, ...], way: Intent) -> str:
     more = f" and {len(names) - FILES_TOLD} more" if len(names) > FILES_TOLD else ""
     listed = ", ".join(names[:FILES_TOLD]) + more
     word = "taken back" if way is Intent.UNDO else "brought back"
-    return f"Later changes touch the same lines of {listed}, so this one can't be {word} by itself. {INSTEAD}"
+    return f"Later changes touch the same lines of {listed}, so this one can't be {word} by itself."

@@ -23,11 +23,11 @@ import functools
 import hashlib
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from webordinary.adapters.s3.client import AT_ONCE, Conflict, S3Client, translated
+from webordinary.adapters.s3.client import AT_ONCE, Conflict, S3Client, content_of, translated
 from webordinary.adapters.s3.pointer import Pointer, PointerStore, StoredFile
 from webordinary.core.claim import Claim
 from webordinary.core.errors import BackendUnavailable, NotFound
@@ -98,6 +98,21 @@ class S3Publisher:
         """See `Publisher.current`: what was completed last."""
         pointer = await self._pointers(project, place).read()
         return (pointer.manifest(), pointer.commit) if pointer.release else None
+
+    async def read(self, project: str, place: Place, paths: Sequence[str]) -> dict[str, bytes]:
+        """See `Publisher.read`."""
+        bucket, limit = self._bucket_names[place](project), asyncio.Semaphore(AT_ONCE)
+
+        async def content(path: str) -> bytes | None:
+            async with limit:
+                try:
+                    with translated(f"reading {path} from {bucket}"):
+                        return await content_of(await self._client.get_object(Bucket=bucket, Key=path))
+                except NotFound:
+                    return None
+
+        contents = await asyncio.gather(*map(content, paths))
+        return {path: found for path, found in zip(paths, contents, strict=True) if found is not None}
 
     def address(self, project: str, place: Place) -> str:
         """See `Publisher.address`."""

@@ -16,6 +16,7 @@ from webordinary.backends.aws.values import Item, lengthened, shortened
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
+from webordinary.core.language import Language
 from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.site import Session
 from webordinary.core.text import is_storable, storable
@@ -189,6 +190,7 @@ def _item(record: MailRecord) -> Item:
         "job": record.job,
         "files": shortened(json.dumps([astuple(file) for file in record.files])),
         "skipped": shortened(json.dumps([(file.claimed_name, file.reason) for file in record.skipped])),
+        "language": record.language.value if record.language else None,
     }
 
 
@@ -208,6 +210,7 @@ def _record(item: Item) -> MailRecord:
         job=JobId(item["job"]) if "job" in item else None,
         files=tuple(KeptFile(*file) for file in json.loads(lengthened(item["files"]))),
         skipped=tuple(SkippedFile(*file) for file in json.loads(lengthened(item["skipped"]))),
+        language=Language(item["language"]) if "language" in item else None,
     )
 
 

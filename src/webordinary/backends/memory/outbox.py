@@ -12,6 +12,7 @@ from webordinary.backends.wakeups import LETTERS, Wakeups
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, SessionId
+from webordinary.core.outcome import Facts
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
 
@@ -52,13 +53,13 @@ class Letters:
         facts = {"ahead": str(ahead), "interrupts": interrupts or ""}
         self._owe_about(row, LetterKind.ACCEPTED, facts, delay)
 
-    def owe_end(self, row: JobRow) -> None:
+    def owe_end(self, row: JobRow, told: Facts) -> None:
         """Owe the word about a job's end."""
         kind = LetterKind(row.state.value)
         assert kind in FINAL_LETTERS
         if row.job.wants_reply:
             row.replies_owed.add(kind.value)
-        self._owe_about(row, kind, {**row.facts, "note": row.note})
+        self._owe_about(row, kind, told)
 
     def _owe_about(self, row: JobRow, kind: LetterKind, facts: dict[str, str], delay: float = 0.0) -> None:
         if row.job.wants_reply:

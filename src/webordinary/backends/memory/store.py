@@ -15,7 +15,7 @@ from webordinary.core.errors import ClaimLost
 from webordinary.core.job import AHEAD_COUNTED_MAX, ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.outcome import HandedBack, Outcome, interrupted_note, judge
+from webordinary.core.outcome import Facts, HandedBack, Outcome, interrupted_note, judge
 from webordinary.core.views import Happening, LaneEvent
 from webordinary.ports.clock import Clock
 
@@ -295,7 +295,7 @@ class MemoryStore:
                 if verdict.state is JobState.DEAD:
                     self._event(row, Happening.DEAD, job=job, note=verdict.note)
                 job.facts = dict(verdict.facts)
-                self._end(row, job, verdict.state, verdict.note)
+                self._end(row, job, verdict.state, verdict.note, verdict.told)
 
     def _retry(self, row: LaneRow, job: JobRow, note: str, due_at: float) -> None:
         self._event(row, Happening.RETRY, job=job, note=note)
@@ -308,12 +308,12 @@ class MemoryStore:
             row.parked_until = self._clock.now() + self.limits.breaker_seconds
             self._event(row, Happening.PARKED, note=f"{self.limits.breaker_failures} failures in a row")
 
-    def _end(self, row: LaneRow, job: JobRow, state: JobState, note: str) -> None:
+    def _end(self, row: LaneRow, job: JobRow, state: JobState, note: str, told: Facts | None = None) -> None:
         assert state in ENDED
         job.state, job.note, job.finished_at = state, note, self._clock.now()
         job.due_at = None
         row.open.remove(job)
-        self.letters.owe_end(job)
+        self.letters.owe_end(job, told or {"note": note})
         self._wakeups.send([job_topic(job.job.id)])
 
     # --- shared ---------------------------------------------------------------------------------

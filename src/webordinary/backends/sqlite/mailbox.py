@@ -12,13 +12,14 @@ from webordinary.backends.sqlite.tx import Row, Tx
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
+from webordinary.core.language import Language
 from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.site import Session
 from webordinary.core.text import is_storable, storable
 
 _COLUMNS = (
     "id, message_id, state, reason, from_address, subject, refs, received_at, blob, lane, session, job,"
-    " files, skipped"
+    " files, skipped, language"
 )
 _MAIL = f"SELECT {_COLUMNS} FROM mails"
 _SESSION = "SELECT sessions.id, sessions.lane, sessions.subject, sessions.started_at FROM sessions"
@@ -172,6 +173,7 @@ def _values(record: MailRecord) -> list[object]:
         record.job,
         json.dumps([astuple(file) for file in record.files]),
         json.dumps([(file.claimed_name, file.reason) for file in record.skipped]),
+        record.language.value if record.language else None,
     ]
 
 
@@ -191,4 +193,5 @@ def _record_of(row: Row) -> MailRecord:
         job=JobId(row[11]) if row[11] is not None else None,
         files=tuple(KeptFile(*file) for file in json.loads(row[12])),
         skipped=tuple(SkippedFile(*file) for file in json.loads(row[13])),
+        language=Language(row[14]) if row[14] is not None else None,
     )

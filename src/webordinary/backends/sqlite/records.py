@@ -39,7 +39,7 @@ def owe_accepted(tx: Tx, job: Job, submitted: Submitted, delay: float) -> None:
     tx.wake(LETTERS)
 
 
-def owe_end(tx: Tx, job: JobId, state: JobState, note: str, facts: Facts) -> None:
+def owe_end(tx: Tx, job: JobId, state: JobState, told: Facts) -> None:
     """Owe the sender the word about the job's end, once per kind of ending, if it wants one."""
     kind = LetterKind(state.value)
     assert kind in FINAL_LETTERS
@@ -47,7 +47,7 @@ def owe_end(tx: Tx, job: JobId, state: JobState, note: str, facts: Facts) -> Non
         "INSERT INTO letters (about, kind, session, facts, owed_at, due_at)"
         " SELECT id, ?, NULLIF(session, ''), ?, ?, ? FROM jobs WHERE id = ? AND wants_reply = 1"
         " ON CONFLICT DO NOTHING",
-        (kind.value, json.dumps({**facts, "note": note}), tx.now, tx.now, job),
+        (kind.value, json.dumps(told), tx.now, tx.now, job),
     )
     if owed:
         tx.wake(LETTERS)

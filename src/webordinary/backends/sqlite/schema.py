@@ -231,6 +231,7 @@ MIGRATIONS: tuple[str, ...] = (
                 WHERE project = NEW.project AND wanted_since IS NOT NULL
                 ORDER BY MAX(wanted_since, wanted_from) LIMIT 1));
     END;
+    ALTER TABLE mails ADD COLUMN language TEXT;
     """,
 )
 

@@ -18,7 +18,7 @@ from webordinary.core.job import (
 )
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.outcome import interrupted_note
+from webordinary.core.outcome import Facts, interrupted_note
 from webordinary.core.views import Happening
 
 # What makes a job open; the index on open jobs has the very same words.
@@ -99,13 +99,13 @@ def interrupt_head(tx: Tx, lane: Lane, by: JobId | None) -> JobId | None:
     return JobId(job)
 
 
-def end(tx: Tx, job: JobId, state: JobState, note: str) -> None:
+def end(tx: Tx, job: JobId, state: JobState, note: str, told: Facts | None = None) -> None:
     """End a job; the owed reply is stored with it."""
     tx.do(
         "UPDATE jobs SET state = ?, note = ?, finished_at = ?, due_at = NULL WHERE id = ?",
         (state.value, note, tx.now, job),
     )
-    owe_end(tx, job, state, note, {})
+    owe_end(tx, job, state, told or {"note": note})
     tx.wake(job_topic(job))
 
 

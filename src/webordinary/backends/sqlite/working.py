@@ -193,7 +193,7 @@ def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done |
         _delivered_and_unsettled(tx, delivery)
         return False
     if job.wants_reply:
-        owe_end(tx, job.id, verdict.state, verdict.note, verdict.facts)
+        owe_end(tx, job.id, verdict.state, verdict.told)
     tx.wake(job_topic(job.id))
     if verdict.state is JobState.PREEMPTED:
         _touch(tx, claim)
@@ -256,4 +256,4 @@ def _apply(tx: Tx, delivery: Delivery, verdict: Verdict) -> None:
         case _:
             if verdict.state is JobState.DEAD:
                 event(tx, lane, Happening.DEAD, job=job, note=verdict.note)
-            end(tx, job, verdict.state, verdict.note)
+            end(tx, job, verdict.state, verdict.note, verdict.told)

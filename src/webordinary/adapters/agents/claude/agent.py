@@ -104,10 +104,10 @@ class ClaudeRun:
                     )
                     return await self._carry_out(launch)
         except (BadInput, NotFound) as error:
-            return Broke(f"The editor could not be started: {error}. {telling.KEPT}", again=False)
+            return Broke(f"The editor could not be started: {error}.", again=False)
         except OSError as error:
             why = error.strerror or error
-            return Broke(f"The editor could not be started: {why}. {telling.KEPT}", again=True)
+            return Broke(f"The editor could not be started: {why}.", again=True)
         finally:
             self._events.put_nowait(None)
 

@@ -13,10 +13,11 @@ from typing import TypeVar
 from webordinary.adapters.agents.demo.bounds import CannotDo
 from webordinary.adapters.agents.demo.edits import Edit
 from webordinary.adapters.agents.demo.pictures import Mailed
-from webordinary.adapters.agents.demo.planning import after, planned, refusal
+from webordinary.adapters.agents.demo.planning import after, planned
 from webordinary.adapters.agents.demo.sentences import time_to_take
 from webordinary.adapters.agents.demo.tree import Interrupted, read_tree, write
 from webordinary.adapters.agents.demo.understanding import understood
+from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.work import (
     EVENT_CHARACTERS,
     AgentEvent,
@@ -101,7 +102,8 @@ class DemoRun:
         try:
             result = await self._work()
         except CannotDo as reason:
-            result = Declined(refusal(str(reason)) + self._unused([]))
+            facts = {"demo_obstacle": reason.obstacle, "demo_about": reason.about}
+            result = Declined(f"the demo agent: {reason}", FailureKind.DEMO, facts)
         except Interrupted:
             result = Stopped("Nothing was changed yet.")
         except OSError as error:
@@ -114,7 +116,10 @@ class DemoRun:
     async def _work(self) -> AgentResult:
         if self._errand.conflicts:
             files = ", ".join(self._errand.conflicts[:5])
-            raise CannotDo(f"somebody else changed the same lines of {files}, and I can't merge changes")
+            raise CannotDo(
+                f"somebody else changed the same lines of {files}, and I can't merge changes",
+                DemoObstacle.CONFLICT,
+            )
         instruction, seconds = time_to_take(self._errand.instruction)
         plan = await self._in_thread(lambda: self._plan(instruction))
         for warning in plan.warnings:

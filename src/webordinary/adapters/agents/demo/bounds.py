@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from webordinary.core.failure import DemoObstacle
+
 PAGES_MAX = 200
 FILES_MAX = 20_000  # looked at in the tree
 PAGE_BYTES, PAGES_BYTES = 256_000, 1_500_000
@@ -18,10 +20,15 @@ TAKE_TIME_SECONDS = 600  # the most that "take your time" waits
 
 
 class CannotDo(Exception):
-    """Why a request can't be carried out, for the person who asked.
+    """Why a request can't be carried out: the reason for the operator, the obstacle for who asked.
 
     Raised from deep inside a search and caught in one place, where the whole mail is refused.
     """
+
+    def __init__(self, reason: str, obstacle: DemoObstacle = DemoObstacle.NOT_SAFE, about: str = "") -> None:
+        """`about` are the words of the mail or of the site that it is about."""
+        super().__init__(reason)
+        self.obstacle, self.about = obstacle, about
 
 
 def shown(text: str) -> str:

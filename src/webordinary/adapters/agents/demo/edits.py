@@ -42,6 +42,7 @@ from webordinary.adapters.agents.demo.texts import (
     with_words,
 )
 from webordinary.adapters.agents.demo.tree import Tree
+from webordinary.core.failure import DemoObstacle
 
 Found = TypeVar("Found")
 
@@ -75,7 +76,9 @@ def title_set(tree: Tree, request: SetTitle) -> Edit:
     )
     titles = _titles(page)
     if len(titles) != 1:
-        raise CannotDo(f"{page.path} has {'no title' if not titles else 'more than one title'}")
+        raise CannotDo(
+            f"{page.path} has {'no title' if not titles else 'more than one title'}", DemoObstacle.NOWHERE
+        )
     old = own_text(titles[0])
     changed, _ = with_text(page, titles[0], new)
     said = f"{page.path}: the title is now {shown(new)} (it was {shown(old)})"
@@ -129,7 +132,10 @@ def text_replaced(tree: Tree, request: ReplaceText) -> Edit:
     if not places:
         one_of(places, "place that says", old)
     if len(places) > PLACES_MAX:
-        raise CannotDo(f"there are {len(places)} places that say {shown(old)}; I change {PLACES_MAX} at most")
+        raise CannotDo(
+            f"there are {len(places)} places that say {shown(old)}; I change {PLACES_MAX} at most",
+            DemoObstacle.TOO_MUCH,
+        )
     changed = tuple(with_words(page, in_page, new) for page, in_page in found)
     said = "\n".join(f"{page.path}: {shown(old)} is now {shown(new)}{_times(len(at))}" for page, at in found)
     return Edit(changed, said, tuple(f"{page.path}: text" for page in changed))
@@ -210,7 +216,9 @@ def _last_paragraph(page: Page) -> Node:
         if not any(above.name in _NO_PLACE_FOR_MORE | cards for above in ancestors(node)) and text_of(node)
     ]
     if not own:
-        raise CannotDo(f"{page.path} has no paragraph to add another one after; name a heading")
+        raise CannotDo(
+            f"{page.path} has no paragraph to add another one after; name a heading", DemoObstacle.NOWHERE
+        )
     return own[-1]
 
 
@@ -240,9 +248,9 @@ def fit(text: str, most: int, what: str) -> str:
     """A new text on one line, within its bounds."""
     line = plain(text)
     if not line:
-        raise CannotDo(f"the new {what} is empty")
+        raise CannotDo(f"the new {what} is empty", DemoObstacle.EMPTY)
     if len(line) > most:
-        raise CannotDo(f"the new {what} is longer than {most} characters")
+        raise CannotDo(f"the new {what} is longer than {most} characters", DemoObstacle.EMPTY)
     return line
 
 
@@ -252,19 +260,23 @@ def one_of(
     """The one thing that was found; where there is none or more than one, nothing is guessed."""
     named = f"{what} {shown(words)}" if words else what
     if not found:
-        raise CannotDo(f"I found no {named}")
+        raise CannotDo(
+            f"I found no {named}", DemoObstacle.NOT_FOUND if words else DemoObstacle.NOWHERE, words
+        )
     if len(found) > 1:
         plural = what.replace("place that says", "places that say").replace(
             "paragraph that starts", "paragraphs that start"
         )
         plural = plural if plural != what else f"{what}s"
         raise CannotDo(
-            f"there are {len(found)} {plural} {shown(words) if words else ''}".rstrip() + f". {hint}"
+            f"there are {len(found)} {plural} {shown(words) if words else ''}".rstrip() + f". {hint}",
+            DemoObstacle.SEVERAL_PLACES if words else DemoObstacle.NOWHERE,
+            words,
         )
     return found[0]
 
 
 def _changed(old: Page, new: Page, said: str, used: tuple[str, ...]) -> Edit:
     if new.source == old.source:
-        raise CannotDo(f"{old.path} already says that")
+        raise CannotDo(f"{old.path} already says that", DemoObstacle.ALREADY_SO)
     return Edit((new,), said, tuple(f"{new.path}: {name}" for name in used))

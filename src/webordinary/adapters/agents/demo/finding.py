@@ -11,6 +11,7 @@ from webordinary.adapters.agents.demo.page import Page, attribute, elements
 from webordinary.adapters.agents.demo.requests import Where
 from webordinary.adapters.agents.demo.texts import folded, plain, same, text_of
 from webordinary.adapters.agents.demo.tree import Tree
+from webordinary.core.failure import DemoObstacle
 
 _HOME = frozenset({"homepage", "home page", "front page", "start page", "main page", "home", "index"})
 
@@ -31,7 +32,7 @@ def home_page(tree: Tree) -> Page:
     ]
     pages = homes or (list(tree.pages.values()) if len(tree.pages) == 1 else [])
     if not pages:
-        raise CannotDo("I found no homepage (index.html) that I can read")
+        raise CannotDo("I found no homepage (index.html) that I can read", DemoObstacle.NOWHERE)
     return min(pages, key=lambda page: page.path.count("/"))
 
 
@@ -52,10 +53,12 @@ def page_called(tree: Tree, name: str) -> Page:
 
 def _one(pages: list[Page], name: str) -> Page:
     if not pages:
-        raise CannotDo(f"there is no page called {shown(name)}")
+        raise CannotDo(f"there is no page called {shown(name)}", DemoObstacle.NO_PAGE, name)
     if len(pages) > 1:
         paths = ", ".join(page.path for page in pages[:5])
-        raise CannotDo(f"{shown(name)} could be one of these pages: {paths}")
+        raise CannotDo(
+            f"{shown(name)} could be one of these pages: {paths}", DemoObstacle.SEVERAL_PAGES, name
+        )
     return pages[0]
 
 

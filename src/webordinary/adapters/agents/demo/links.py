@@ -13,6 +13,7 @@ from webordinary.adapters.agents.demo.page import Intended, Page, Splice, elemen
 from webordinary.adapters.agents.demo.requests import SetLink
 from webordinary.adapters.agents.demo.texts import same, text_of, with_text
 from webordinary.adapters.agents.demo.tree import Tree
+from webordinary.core.failure import DemoObstacle
 
 SCHEMES = ("http://", "https://", "mailto:", "tel:")
 LINKS_MAX = 50
@@ -35,7 +36,10 @@ def link_set(tree: Tree, request: SetLink) -> Edit:
     if not request.where.everywhere or not found:
         one_of(found, "link", request.label, hint)
     if len(found) > LINKS_MAX:
-        raise CannotDo(f"there are {len(found)} links {shown(request.label)}; I change {LINKS_MAX} at most")
+        raise CannotDo(
+            f"there are {len(found)} links {shown(request.label)}; I change {LINKS_MAX} at most",
+            DemoObstacle.TOO_MUCH,
+        )
     if not _leads_somewhere(request.target):
         return _renamed(tree, request)
     pages: dict[str, list[int]] = {}
@@ -46,7 +50,7 @@ def link_set(tree: Tree, request: SetLink) -> Edit:
         f"{path}: the link {shown(request.label)} now leads to {request.target}" for path in pages
     )
     if all(new.source == tree.pages[new.path].source for new in changed):
-        raise CannotDo(f"the link {shown(request.label)} already leads there")
+        raise CannotDo(f"the link {shown(request.label)} already leads there", DemoObstacle.ALREADY_SO)
     return Edit(changed, said, tuple(f"{path}: link" for path in pages))
 
 
@@ -75,16 +79,20 @@ def _address(tree: Tree, page: Page, target: str) -> str:
     if _WEB_NAME.fullmatch(target):
         return f"https://{target}"
     if _UNSAFE.search(target) or target.startswith("//"):
-        raise CannotDo(f"{shown(target)} is no address that I can link to")
+        raise CannotDo(f"{shown(target)} is no address that I can link to", DemoObstacle.BAD_TARGET, target)
     if target.lower().startswith(SCHEMES):
         return target
     if _SCHEME.match(target):
         raise CannotDo(
-            f"I only link to http, https, mailto and tel addresses and to pages of the site, not to {target}"
+            f"I only link to http, https, mailto and tel addresses and to pages of the site, not to {target}",
+            DemoObstacle.BAD_TARGET,
+            target,
         )
     if not local_file(tree, page, target):
         raise CannotDo(
-            f"the site has no page {shown(target)}; for another site write the whole address (https://…)"
+            f"the site has no page {shown(target)}; for another site write the whole address (https://…)",
+            DemoObstacle.NO_PAGE,
+            target,
         )
     return target
 
@@ -103,7 +111,7 @@ def _renamed(tree: Tree, request: SetLink) -> Edit:
         if page.path in edits:
             said.append(f"{page.path}: the link {shown(request.label)} now says {shown(new)}")
     if not edits:
-        raise CannotDo(f"the link {shown(request.label)} already says that")
+        raise CannotDo(f"the link {shown(request.label)} already says that", DemoObstacle.ALREADY_SO)
     return Edit(tuple(edits.values()), "\n".join(said), tuple(f"{path}: link" for path in edits))
 
 

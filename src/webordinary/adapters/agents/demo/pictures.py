@@ -30,6 +30,7 @@ from webordinary.adapters.agents.demo.page import (
 from webordinary.adapters.agents.demo.requests import DescribePicture, ReplacePicture, Where
 from webordinary.adapters.agents.demo.texts import folded, same, text_of
 from webordinary.adapters.agents.demo.tree import Tree, name_for_picture, read_picture
+from webordinary.core.failure import DemoObstacle
 from webordinary.core.work import MailedFile
 
 SHOWABLE = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif"})
@@ -57,7 +58,9 @@ def picture_replaced(tree: Tree, request: ReplacePicture, mailed: Mailed) -> Edi
     pages: dict[str, Page] = {}
     for page, picture in found:
         if page.path in pages:
-            raise CannotDo(f"{page.path} shows that picture more than once; name it more exactly")
+            raise CannotDo(
+                f"{page.path} shows that picture more than once; name it more exactly", DemoObstacle.NOWHERE
+            )
         pages[page.path] = _shown_instead(page, picture, path, request.description)
     new = f"{path} (your {file.claimed_name})" if file.claimed_name else path
     said = "\n".join(_told(page, picture, new, request.description) for page, picture in found)
@@ -83,10 +86,13 @@ def _mailed_picture(request: ReplacePicture, mailed: Mailed) -> MailedFile:
         pictures = [file for file in pictures if wanted in (folded(file.claimed_name), folded(file.name))]
         return one_of(pictures, "attached picture called", request.file)
     if not pictures:
-        raise CannotDo("there is no picture attached to your mail")
+        raise CannotDo("there is no picture attached to your mail", DemoObstacle.NO_PICTURE)
     if len(pictures) > 1:
         names = ", ".join(file.called for file in pictures[:5])
-        raise CannotDo(f"there are {len(pictures)} pictures attached ({names}). Say which one by its name")
+        raise CannotDo(
+            f"there are {len(pictures)} pictures attached ({names}). Say which one by its name",
+            DemoObstacle.SEVERAL_PICTURES,
+        )
     return pictures[0]
 
 

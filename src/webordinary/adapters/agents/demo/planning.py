@@ -29,27 +29,13 @@ from webordinary.adapters.agents.demo.requests import (
     SetTitle,
 )
 from webordinary.adapters.agents.demo.tree import Interrupted, Tree
-
-HELP = """Here is what I can do. Put texts in quotes, and name the page if it is not the homepage:
-- Change the homepage title to "Spring Sale"
-- Change the heading "Our bread" to "Fresh bread"
-- Replace "old words" with "new words" (add "everywhere" for all places)
-- Change the link "Shop" to https://example.org/shop
-- Add a paragraph "New text" after the heading "Our bread"
-- Remove the paragraph that starts with "We are closed"
-- Replace the hero photo with the attached one"""
-
-
-def refusal(reason: str) -> str:
-    """Say no in a way that helps."""
-    stop = "" if reason.endswith((".", "!", "?")) else "."
-    return f"I can't do that: {reason}{stop} Nothing was changed.\n{HELP}"
+from webordinary.core.failure import DemoObstacle
 
 
 def planned(tree: Tree, requests: list[Request], mailed: Mailed, stopped: Callable[[], bool]) -> list[Edit]:
     """Carry all requests out in memory, each on what the ones before it left."""
     if not tree.pages:
-        raise CannotDo("I found no HTML page in the site that I can read")
+        raise CannotDo("I found no HTML page in the site that I can read", DemoObstacle.NOWHERE)
     edits: list[Edit] = []
     for request in requests:
         if stopped():

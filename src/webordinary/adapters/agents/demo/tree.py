@@ -13,6 +13,7 @@ from pathlib import Path
 
 from webordinary.adapters.agents.demo.bounds import FILES_MAX, PAGES_BYTES, PAGES_MAX, PICTURE_BYTES, CannotDo
 from webordinary.adapters.agents.demo.page import Page, parsed
+from webordinary.core.failure import DemoObstacle
 
 PAGE_ENDINGS = (".html", ".htm")
 LEFT_OUT = frozenset({"node_modules"})
@@ -69,7 +70,7 @@ def _regular_files(folder: Path) -> Iterator[tuple[str, int]]:
         for entry in entries:
             looked_at += 1
             if looked_at > FILES_MAX:
-                raise CannotDo(f"the site has more than {FILES_MAX} files")
+                raise CannotDo(f"the site has more than {FILES_MAX} files", DemoObstacle.TOO_MUCH)
             path = f"{below}{entry.name}"
             if entry.name.startswith(".") or entry.name in LEFT_OUT:
                 continue
@@ -85,23 +86,25 @@ def read_regular(path: Path, most: int) -> bytes:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise CannotDo(f"{path.name} is no file")
+            raise CannotDo(f"{path.name} is no file", DemoObstacle.BAD_FILE, path.name)
         content = file.read(most + 1)
     if len(content) > most:
-        raise CannotDo(f"{path.name} is larger than {most // 1_000_000} MB")
+        raise CannotDo(f"{path.name} is larger than {most // 1_000_000} MB", DemoObstacle.BAD_FILE, path.name)
     return content
 
 
 def read_picture(folder: Path, name: str) -> bytes:
     """Read a picture of the mail."""
     if name in {"", ".", ".."} or "/" in name or "\x00" in name:
-        raise CannotDo("the attached file has a name that I can't use")
+        raise CannotDo("the attached file has a name that I can't use", DemoObstacle.BAD_FILE)
     try:
         content = read_regular(folder / name, PICTURE_BYTES)
     except OSError as error:
-        raise CannotDo(f"I can't read the attached file {name}") from error
+        raise CannotDo(f"I can't read the attached file {name}", DemoObstacle.BAD_FILE, name) from error
     if not content.startswith(_PICTURE_STARTS):
-        raise CannotDo(f"the attached file {name} is no picture that can be shown on a page")
+        raise CannotDo(
+            f"the attached file {name} is no picture that can be shown on a page", DemoObstacle.BAD_FILE, name
+        )
     return content
 
 
@@ -120,7 +123,7 @@ def name_for_picture(tree: Tree, name: str, content: bytes) -> tuple[str, bool]:
             return path, False
         if path in tree.files and place.stat().st_size == len(content) and place.read_bytes() == content:
             return path, True
-    raise CannotDo(f"there are too many pictures called {name}")
+    raise CannotDo(f"there are too many pictures called {name}", DemoObstacle.BAD_FILE, name)
 
 
 def write(folder: Path, path: str, content: bytes) -> None:

@@ -25,6 +25,7 @@ from webordinary.adapters.agents.demo.requests import (
     Side,
 )
 from webordinary.adapters.agents.demo.sentences import QUOTED, Sentence, sentences_of
+from webordinary.core.failure import DemoObstacle
 
 _SET = r"(?:change|set|update|make|rename|edit|switch|turn|replace)"
 _THE = r"(?:the |my |our |its )?"
@@ -68,30 +69,34 @@ Reader = Callable[[Sentence, Found], Request]
 def understood(instruction: str) -> list[Request]:
     """Read a mail as requests, or say which part of it is none."""
     if len(instruction) > INSTRUCTION_CHARACTERS:
-        raise CannotDo("your mail is too long for me")
+        raise CannotDo("your mail is too long for me", DemoObstacle.TOO_MUCH)
     sentences = sentences_of(instruction)
     if not sentences:
-        raise CannotDo("I found no request in your mail")
+        raise CannotDo("I found no request in your mail", DemoObstacle.NO_REQUEST)
     if len(sentences) > REQUESTS_MAX:
-        raise CannotDo(f"there are more than {REQUESTS_MAX} requests in your mail")
+        raise CannotDo(f"there are more than {REQUESTS_MAX} requests in your mail", DemoObstacle.TOO_MUCH)
     return [_request(sentence) for sentence in sentences]
 
 
 def _request(sentence: Sentence) -> Request:
     if len(sentence.original) > REQUEST_CHARACTERS:
-        raise CannotDo("one request in your mail is too long for me")
+        raise CannotDo("one request in your mail is too long for me", DemoObstacle.TOO_MUCH)
     for form, read in _FORMS:
         found = form.fullmatch(sentence.words)
         if found is not None:
             return read(sentence, found)
-    raise CannotDo(f"I don't understand {shown(sentence.original)}")
+    raise CannotDo(
+        f"I don't understand {shown(sentence.original)}", DemoObstacle.NOT_UNDERSTOOD, sentence.original
+    )
 
 
 def _part(sentence: Sentence, found: Found, name: str) -> str:
     words = found[name] or ""
     if name == "new" and _TWO_SENTENCES.search(words):
         raise CannotDo(
-            f"I can't tell where the new text ends in {shown(sentence.original)}. Put it in quotes"
+            f"I can't tell where the new text ends in {shown(sentence.original)}. Put it in quotes",
+            DemoObstacle.UNQUOTED,
+            sentence.original,
         )
     return sentence.said(words)
 

@@ -59,7 +59,16 @@ _INLINE = frozenset(
 _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 )
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _UNSEEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, an item, a heading."""
+
+    text: str
+    level: int = 0  # of a heading: 1 to 6
 
 
 @dataclass(slots=True)
@@ -67,7 +76,7 @@ class PageWords:
     """What a page shows. Links are (what they say, where they lead), pictures (file, description)."""
 
     title: str = ""
-    texts: list[str] = field(default_factory=list)
+    texts: list[Block] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
     pictures: list[tuple[str, str]] = field(default_factory=list)
 
@@ -128,6 +137,7 @@ class _Reader:
         self._link: tuple[str, list[str]] | None = None
         self._hidden = ""  # the element that hides what is in it
         self._hidden_depth = 0
+        self._level = 0  # of the heading that is being read
 
     def text(self, written: str) -> None:
         if written and not self._hidden:
@@ -153,6 +163,7 @@ class _Reader:
             return
         if tag not in _INLINE:
             self.end_of_block()
+            self._level = _HEADINGS.get(tag, self._level if tag in _VOID else 0)
         if tag == "a" and "href" in attributes:
             self._end_of_link()
             self._link = (attributes["href"], [])
@@ -169,6 +180,7 @@ class _Reader:
             self._end_of_link()
         if tag not in _INLINE:
             self.end_of_block()
+            self._level = 0
 
     def _end_of_link(self) -> None:
         if self._link is not None:
@@ -179,7 +191,7 @@ class _Reader:
         text = one_line("".join(self._block))
         self._block.clear()
         if text:
-            self.words.texts.append(text)
+            self.words.texts.append(Block(text, self._level))
 
 
 def one_line(text: str) -> str:

@@ -1,0 +1,187 @@
+"""Letters are written in their sender's language, all of them, and say nothing of the machine room."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.reply.letters import DRAWING, JOB, NEWER, PHOTO, job, mail, written
+from webordinary.adapters.agents.demo.understanding import understood
+from webordinary.core.failure import DemoObstacle, FailureKind
+from webordinary.core.job import Intent, JobState
+from webordinary.core.language import Language
+from webordinary.core.mail import FINAL_LETTERS, FileProblem, Letter, LetterKind, MailProblem, SkippedFile
+from webordinary.core.outcome import interrupted_note
+from webordinary.core.page_changes import PageChange, PageChangeKind, packed
+from webordinary.reply.facts import Case, facts_of
+from webordinary.reply.filling import Sheet, as_text
+from webordinary.reply.phrases import phrases
+
+OTHERS = [language for language in Language if language is not Language.ENGLISH]
+SHEETS = [*LetterKind, "opening", "closing"]
+# Words that none of the other languages has.
+ENGLISH = frozenset(
+    {"the", "your", "you", "and", "please", "reply", "with", "this", "that", "what", "changed", "nothing"}
+    | {"kept", "sorry", "from", "have", "it", "to", "of", "is", "are", "not", "could", "which", "there"}
+    | {"been", "has", "will", "again", "wish", "request", "now", "home", "heading", "new", "more"}
+)
+WISH, SAID = "Xyzzy", "Quux"  # what people and agents write
+EVERY_CHANGE = packed(
+    [
+        PageChange(
+            kind, "Plugh", old=WISH, new=SAID, target="xyzzy.example", count=7, mailed=mailed, pages=pages
+        )
+        for kind in PageChangeKind
+        for mailed in (True, False)
+        for pages in (1, 3)
+    ]
+)
+CASES: list[dict[str, str]] = [
+    {},
+    {"ahead": "0"},
+    {"ahead": "1"},
+    {"ahead": "4"},
+    {"ahead": "1", "interrupts": "j1"},
+    {"note": SAID},
+    {"note": SAID, "unchanged": "yes"},
+    {"changes": EVERY_CHANGE, "unused": PHOTO.name},
+    {"preview": "https://xyzzy.example/", "publishable": "yes"},
+    {"live_changes": EVERY_CHANGE, "live_by_others": f'[["Tara", "{WISH}"]]'},
+    {"live_later": f'[["", "{WISH}"]]'},
+    {"live_unchanged": "yes"},
+    {"broken_links": f'[["", "{WISH}"], ["Plugh", "{WISH}"]]', "broken_links_more": "3"},
+    {"upstream_apart": "yes"},
+    {"turned": WISH, "turned_elsewhere": "yes"},
+    {"stopped": WISH},
+    {"never_made": WISH},
+    {"projects": "amelia\nbravo", "token": "confirm-1", "problem": MailProblem.EMPTY},
+    {"link": "https://xyzzy.example/c"},
+    {"running": WISH, "waiting": "1", "job": "j1"},
+    {"running": "", "waiting": "5"},
+    {"unfinished_files": "a.html"},
+    *({"problem": str(problem)} for problem in MailProblem),
+    *({"failure": kind, "failure_who": "Tara", "failure_words": WISH, "note": SAID} for kind in FailureKind),
+    *({"failure": FailureKind.DEMO, "demo_obstacle": one, "demo_about": WISH} for one in DemoObstacle),
+]
+SKIPPED = tuple(SkippedFile("plugh.bin", problem) for problem in FileProblem)
+MAIL = mail(
+    subject=WISH, files=(PHOTO,), skipped=(DRAWING, *SKIPPED, SkippedFile("", "what was said of old"))
+)
+
+
+def texts(kind: LetterKind, language: Language) -> list[str]:
+    """The text of a letter of this kind for every sample, and for every kind of work if it is about a job."""
+    answered = replace(MAIL, language=language)
+    if kind not in FINAL_LETTERS | {LetterKind.ACCEPTED}:
+        return [_text(Letter(answered.id, kind, facts=facts), Case(answered)) for facts in CASES]
+    about = job(JobState.DONE, instruction=WISH, attempt=3, worker="host-7")
+    other = replace(NEWER, instruction=WISH)
+    jobs = [about, replace(about, state=JobState.RUNNING, started_at=None)]
+    if kind in {LetterKind.DONE, LetterKind.FAILED}:
+        jobs = [replace(about, intent=intent) for intent in Intent]
+    if kind is LetterKind.PREEMPTED:
+        taken_over = replace(about, state=JobState.PREEMPTED, interrupted_by=other.id)
+        jobs += [taken_over, replace(about, interrupted=True, note=interrupted_note(None))]
+    cases = [Case(answered, one, other) for one in jobs]
+    return [_text(Letter(JOB.id, kind, facts=facts), case) for case in cases for facts in CASES]
+
+
+def _text(letter: Letter, case: Case) -> str:
+    return as_text(letter.kind, facts_of(letter, case, "edit@x.example"), case.language)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("kind", LetterKind)
+def test_nothing_english_is_in_a_letter_of_another_language(kind: LetterKind, language: Language) -> None:
+    """A letter that is half English reads like a machine that failed."""
+    for text in texts(kind, language):
+        # What the demo agent understands is English, and quoted as such.
+        own = re.sub(r"(?m)^- (?:Change|Replace|Add) .*$", "", text)
+        words = set(re.findall(r"[^\W\d_]+", own.lower()))
+        assert not words & ENGLISH, f"{words & ENGLISH} in {own}"
+        assert "${" not in text
+
+
+@pytest.mark.parametrize("language", Language)
+def test_a_letter_says_which_language_it_is_in(language: Language) -> None:
+    """Readers that speak, and programs that offer to translate, go by that."""
+    letter = written(LetterKind.HELP, None, replace(MAIL, language=language))
+    assert f'<html lang="{language}">' in letter.html
+    assert letter["Content-Language"] == language
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_every_language_has_every_phrase_with_the_same_facts(language: Language) -> None:
+    english, other = phrases().templates, phrases(language).templates
+    assert other.keys() == english.keys()
+    for key, template in english.items():
+        assert sorted(other[key].get_identifiers()) == sorted(template.get_identifiers()), key
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("name", SHEETS)
+def test_every_language_has_the_same_paragraphs(name: str, language: Language) -> None:
+    """A sentence that was added in one language only is found here."""
+    english, other = Sheet(name).paragraphs, Sheet(name, language).paragraphs
+    assert [(one.needs, one.forbids) for one in other] == [(one.needs, one.forbids) for one in english]
+    assert [len(one.lines) for one in other] == [len(one.lines) for one in english]
+
+
+@pytest.mark.parametrize("language", Language)
+def test_every_kind_of_change_failure_and_problem_has_its_phrase(language: Language) -> None:
+    keys = {
+        *(f"change_{kind}" for kind in PageChangeKind),
+        *(f"failure_{kind}" for kind in FailureKind if kind is not FailureKind.DECLINED),
+        *(f"demo_{kind}" for kind in DemoObstacle),
+        *(f"unreadable_{kind}" for kind in MailProblem),
+        *(f"skipped_{kind.name.lower()}" for kind in FileProblem),
+    }
+    assert all(phrases(language).knows(key) for key in keys)
+
+
+def test_a_letter_without_a_subject_to_answer_has_one_in_its_language() -> None:
+    answered = replace(MAIL, subject="", message_id="", language=Language.GERMAN)
+    assert written(LetterKind.HELP, None, answered)["Subject"] == "Re: Ihre Nachricht"
+
+
+def test_a_mail_in_no_known_language_is_answered_in_english() -> None:
+    assert "This is what you can write." in written(LetterKind.HELP, None, replace(MAIL, language=None)).text
+
+
+@pytest.mark.parametrize("language", Language)
+def test_the_demo_agent_understands_what_letters_say_it_can(language: Language) -> None:
+    """An example that does not work is worse than none."""
+    every = [line.text.template for part in Sheet("failed", language).paragraphs for line in part.lines]
+    lines = [line.removeprefix("- ") for line in every if line.startswith("- ")]
+    assert len(lines) == 4
+    assert all(understood(line) for line in lines)
+
+
+PLANTED = [
+    "host-7",
+    "Traceback (most recent call last):\n  File \"/home/x/build.py\", line 7, in <module>\nKeyError: 'x'",
+    "fatal: unable to access 'https://x-token:ghp_abcdefghijklmnop1234@git.example/site.git/'",
+    "/home/webordinary/work/amelia/index.html",
+    "error: failed to push some refs to 'origin'",
+    "see https://files.example/a?token=t0ps3cret",
+    "    at build (/srv/app/node_modules/x/index.js:10:5)",
+    "the program ended with exit code 137",
+    "1a2b3c4d5e6f1a2b3c4d5e6f1a2b3c4d5e6f1a2b",
+]
+TELL_TALE = re.compile(
+    r"host-7|Traceback|KeyError|File \"|fatal:|error:|/home|/srv|ghp_|s3cret|token|origin|exit code|1a2b"
+)
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("kind", sorted(FINAL_LETTERS))
+def test_a_customer_sees_nothing_of_the_machine_room(kind: LetterKind, planted: str) -> None:
+    """Whatever an agent, a build or git wrote is for the operator; the customer has one plain sentence."""
+    note = f"I changed the title.\n{planted}"
+    about = job(JobState(kind.value), note=note, attempt=5, worker="host-7")
+    for failure in (*FailureKind, ""):
+        facts = {"note": note, "failure": failure, "failure_words": "", "unfinished_files": planted}
+        letter = written(kind, about, MAIL, NEWER, **facts)
+        assert not TELL_TALE.search(letter.text), letter.text
+        assert not TELL_TALE.search(letter.html)
+        assert JOB.id in letter.text  # by which the operator finds the rest
