@@ -18,7 +18,7 @@ from tests.needs import needs
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import MailState
 from webordinary.wiring.mail_services import open_mail_services, service_names
-from webordinary.wiring.mail_settings import read_mail
+from webordinary.wiring.mail_settings import credentials, parsed_url, read_mail
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mail-services.md").read_text()
 REAL = {
@@ -54,6 +54,10 @@ def test_the_settings_of_a_recipe_open_its_service(name: str) -> None:
     assert service_names(settings) == (name,)
     (service,) = open_mail_services(settings)
     assert service.name == name
+    if name != "cloudflare":  # which has no SMTP
+        relay = parsed_url("relay", settings.relay, ("smtp", "smtps"))
+        assert relay.port == 587
+        assert all(credentials(relay))
 
 
 @pytest.mark.parametrize(

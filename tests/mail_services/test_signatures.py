@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 
@@ -70,14 +71,11 @@ async def test_a_signature_is_for_the_mail_that_was_signed(room: Room, name: str
     assert await room.mails() == []
 
 
-@pytest.mark.parametrize(
-    ("service", "other"),
-    [(one, two) for one in ("mailgun", "resend", "cloudflare") for two in NAMES if one != two],
-)
-async def test_one_services_request_is_no_key_to_anothers_door(room: Room, service: str, other: str) -> None:
+async def test_one_services_request_is_no_key_to_anothers_door(room: Room) -> None:
     """In this test they even share a secret."""
-    posted = replace(POST[service](Handed(written())), path=f"/inbound/{other}")
-    assert (await room.post(posted)).status_code in {401, GIVEN_UP[other]}
+    for service, other in permutations(NAMES, 2):
+        posted = replace(POST[service](Handed(written())), path=f"/inbound/{other}")
+        assert (await room.post(posted)).status_code in {401, GIVEN_UP[other]}, (service, other)
     assert await room.mails() == []
 
 
@@ -96,10 +94,10 @@ async def test_a_signature_from_the_future_is_refused(room: Room, name: str) -> 
 
 
 @services_that_sign_a_time
-@pytest.mark.parametrize("skew", [-4 * 60, 4 * 60])
-async def test_clocks_may_differ_by_minutes(room: Room, name: str, skew: float) -> None:
-    answer = await room.post(POST[name](Handed(written(), at=time.time() + skew)))
-    assert answer.status_code == 200
+async def test_clocks_may_differ_by_minutes(room: Room, name: str) -> None:
+    for skew in (-4 * 60, 4 * 60):
+        answer = await room.post(POST[name](Handed(written(), at=time.time() + skew)))
+        assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(("name", "hours"), [("mailgun", 8), ("sendgrid", 72)])

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from webordinary.adapters.mail_checks.headers import Ambiguous, Message, read_message
 from webordinary.core.mail import Envelope
+from webordinary.intake.limits import MAIL_BYTES as MAIL_BYTES  # noqa: PLC0414 - for each service's module
 
 MIB = 1024 * 1024
-MAIL_BYTES = 25 * MIB  # the same as by SMTP
 AHEAD_SECONDS = 5 * 60.0  # a service's clock may be ahead of ours by this
 BACK_SECONDS = 5 * 60.0  # for a signature that is made anew with every attempt
 UNKNOWN_SENDER = "unknown"  # no null sender, which would mean a bounce; and no address, so SPF is not asked
