@@ -192,3 +192,31 @@ async def test_lanes_and_jobs_that_do_not_exist_are_named_in_the_refusal(world: 
         with pytest.raises(NotFound, match="nobody-has-this"):
             await job_verb(JobId("nobody-has-this"))
     assert (await world.everything()).lanes == []
+
+
+async def test_one_job_is_called_off_and_no_other(world: World) -> None:
+    """Who calls off a request that waits must not stop what runs for somebody else's."""
+    running = await world.start(reply=True)
+    waiting, last = await world.submit(reply=True), await world.submit()
+    assert await world.control.interrupt(AMELIA, waiting) == waiting
+    view = await world.view(waiting)
+    assert (view.state, view.interrupted, view.interrupted_by) == (JobState.PREEMPTED, True, None)
+    assert not (await world.view(running.job.id)).interrupted
+    following = await world.broker.settle(running, Done(), more=True)
+    assert following is not None
+    assert following.job.id == last
+
+
+async def test_a_job_that_runs_is_stopped_by_its_name_and_one_that_ended_is_not(world: World) -> None:
+    running = await world.start()
+    assert await world.control.interrupt(AMELIA, running.job.id) == running.job.id
+    assert (await world.view(running.job.id)).interrupted
+    await world.broker.settle(running, Done(), more=False)
+    assert await world.control.interrupt(AMELIA, running.job.id) is None
+
+
+async def test_the_only_job_of_a_lane_without_an_owner_is_called_off(world: World) -> None:
+    job = await world.submit()
+    assert await world.control.interrupt(AMELIA, job) == job
+    assert await world.state(job) is JobState.PREEMPTED
+    assert not (await world.claim()).claims

@@ -68,7 +68,7 @@ CALLS: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
     "lose_owner": (2, st.tuples(lanes, workers, st.booleans())),
     "take_letters": (1, st.tuples(st.sampled_from(("s1", "s2")), st.sampled_from((1, 3)))),
     "tell_of_a_letter": (1, st.tuples(recently, st.sampled_from(("sent", "postpone", "abandon")))),
-    "interrupt": (1, st.tuples(lanes)),
+    "interrupt": (1, st.tuples(lanes, st.none() | recently)),
     "evict": (1, st.tuples(lanes)),
     "dead_letter": (1, st.tuples(recently, st.booleans())),
 }
@@ -233,8 +233,9 @@ class SameAsMemory(RuleBasedStateMachine):
 
     # --- the operator -----------------------------------------------------------------------------
 
-    def _interrupt(self, lane: Lane) -> None:
-        self.both(lambda backend: backend.control.interrupt(lane))
+    def _interrupt(self, lane: Lane, back: int | None) -> None:
+        job = latest(self._jobs, back) if back is not None else None
+        self.both(lambda backend: backend.control.interrupt(lane, job.id if job else None))
 
     def _evict(self, lane: Lane) -> None:
         self.both(lambda backend: backend.control.evict(lane))

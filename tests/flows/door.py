@@ -59,8 +59,8 @@ class OutOfReach:
     def __init__(self, control: Control) -> None:
         self.evict, self.redrive, self.drop = control.evict, control.redrive, control.drop
 
-    async def interrupt(self, lane: Lane) -> JobId | None:
-        raise BackendUnavailable(f"{lane} can't be reached")
+    async def interrupt(self, lane: Lane, job: JobId | None = None) -> JobId | None:
+        raise BackendUnavailable(f"job {job} of {lane} can't be reached")
 
 
 class Door:

@@ -7,7 +7,7 @@ import pytest
 from tests.flows.door import SCOTT, Door, OutOfReach, door
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BackendUnavailable
-from webordinary.core.job import Arrival, Intent
+from webordinary.core.job import Arrival, Intent, JobState
 from webordinary.core.mail import LetterKind
 from webordinary.core.outcome import Preempted
 
@@ -127,3 +127,30 @@ async def test_help_and_status_are_answered_without_a_worker(door: Door, word: s
     record = await door.mail(word)
     assert await door.letters() == [(record.id, LetterKind(word))]
     assert await door.jobs() == []
+
+
+async def test_stop_calls_off_the_request_of_its_own_conversation(door: Door) -> None:
+    """It waits behind another one: stopping that would be wrong twice."""
+    await door.onboard("amelia/scott", SCOTT)
+    first = await door.mail("Rebuild everything")
+    second = await door.mail("New opening hours", number="2")
+    (claim,) = (await door.backend.broker.claim(WorkerId("w"), room=1, wait=0)).claims
+    await door.backend.broker.next_job(claim, wait=0)
+    await door.mail("Stop!", number="3", answers="<2@example.com>")
+    assert first.job is not None
+    assert second.job is not None
+    assert not (await door.backend.ledger.job(first.job)).interrupted
+    assert (await door.backend.ledger.job(second.job)).state is JobState.PREEMPTED
+
+
+async def test_stop_in_a_new_mail_stops_what_runs_and_leaves_what_waits(door: Door) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    first = await door.mail("Rebuild everything")
+    second = await door.mail("New opening hours", number="2")
+    (claim,) = (await door.backend.broker.claim(WorkerId("w"), room=1, wait=0)).claims
+    await door.backend.broker.next_job(claim, wait=0)
+    await door.mail("Stop!", number="3")
+    assert first.job is not None
+    assert second.job is not None
+    assert (await door.backend.ledger.job(first.job)).interrupted
+    assert (await door.backend.ledger.job(second.job)).state is JobState.QUEUED

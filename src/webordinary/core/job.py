@@ -35,7 +35,7 @@ class JobState(StrEnum):
 MOVES: Mapping[JobState, Mapping[JobState, str]] = {
     JobState.QUEUED: {
         JobState.RUNNING: "delivered to the lane's owner",
-        JobState.PREEMPTED: "replaced by a newer job before it started",
+        JobState.PREEMPTED: "replaced by a newer job or called off before it started",
     },
     JobState.RUNNING: {
         JobState.DONE: "carried out",

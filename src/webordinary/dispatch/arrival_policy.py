@@ -9,7 +9,7 @@ nothing older is meant.
 
 from __future__ import annotations
 
-from webordinary.core.job import OPEN, Arrival, Intent, Job, JobState
+from webordinary.core.job import OPEN, Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.views import JobView
 from webordinary.ports.ledger import Ledger
@@ -33,6 +33,17 @@ async def arrival_of(
     if meant is None or meant is not waiting[0] or meant.state is JobState.QUEUED:
         return Arrival.QUEUE
     return Arrival.INTERRUPT if meant.session == session else Arrival.INTERRUPT_ALWAYS
+
+
+async def stop_means(ledger: Ledger, lane: Lane, session: str) -> list[JobId]:
+    """Find what a stop is about: all that its conversation has under way, else the job that runs.
+
+    Who answers the letter about one request calls off that one, whatever else is being done.
+    """
+    jobs = await ledger.jobs(limit=LOOKED_AT, lane=lane)
+    unended = [job for job in jobs if job.state in OPEN]
+    own = [job for job in unended if job.session == session]
+    return [job.id for job in own or unended if own or job.state is not JobState.QUEUED]
 
 
 async def taken_over(ledger: Ledger, job: Job) -> tuple[JobView, ...]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from webordinary.core.errors import CannotTellNow, NotFound
-from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
+from webordinary.core.errors import CannotTellNow
+from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
 from webordinary.core.mail import (
@@ -33,7 +33,7 @@ from webordinary.core.mail import (
 from webordinary.core.session_token import session_from_addresses
 from webordinary.core.site import Session
 from webordinary.core.text import storable
-from webordinary.dispatch.arrival_policy import arrival_of
+from webordinary.dispatch.arrival_policy import arrival_of, stop_means
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.flows.automatic_mail import ASIDE, AutomaticMail
 from webordinary.flows.history import History
@@ -346,29 +346,29 @@ class Reception:
         return await self._keep(draft, MailState.ANSWERED, wish.value, letter)
 
     async def _stop(self, draft: Admission, lane: Lane) -> MailRecord:
-        """Stop what runs, and never a later job when the mail comes again.
+        """Stop what this conversation asked for, else what runs; and no later job when the mail comes again.
 
-        The letter notes what runs before that is stopped; a second copy finishes what a crash cut short.
+        The letter notes what is meant before that is stopped; a second copy finishes what a crash cut short.
         """
-        running = await self._running(lane)
-        letter = self._letter(LetterKind.STOPPED, draft.record, job=running or "")
+        meant = await stop_means(self.backend.ledger, lane, draft.record.session or "")
+        letter = self._letter(
+            LetterKind.STOPPED, draft.record, job=meant[0] if meant else "", jobs=" ".join(meant)
+        )
         kept = await self._keep(draft, MailState.ANSWERED, Wish.STOP.value, letter)
-        if running and running == await self._noted(kept):
-            await self.backend.control.interrupt(lane)
+        noted = await self._noted(kept)
+        for job in meant:
+            if job in noted:
+                await self.backend.control.interrupt(lane, job)
         return kept
 
-    async def _running(self, lane: Lane) -> JobId | None:
-        try:
-            head = (await self.backend.ledger.lane(lane)).head
-        except NotFound:  # nothing was ever asked for
-            return None
-        return head.id if head and head.state is not JobState.QUEUED else None
-
-    async def _noted(self, kept: MailRecord) -> str | None:
+    async def _noted(self, kept: MailRecord) -> list[str]:
         letters = await self.backend.outbox.letters(limit=len(LetterKind), about=kept.id)
-        return next(
-            (letter.facts.get("job", "") for letter, _ in letters if letter.kind is LetterKind.STOPPED), None
-        )
+        return [
+            job
+            for letter, _ in letters
+            if letter.kind is LetterKind.STOPPED
+            for job in letter.facts.get("jobs", "").split()
+        ]
 
     # --- keeping --------------------------------------------------------------------------------------
 

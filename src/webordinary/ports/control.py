@@ -11,8 +11,11 @@ from webordinary.core.lane import Lane
 class Control(Protocol):
     """The operator's hand. Each call is one atomic step and safe against a busy owner."""
 
-    async def interrupt(self, lane: Lane) -> JobId | None:
-        """Ask the lane's running job to stop; say which it is, if any runs."""
+    async def interrupt(self, lane: Lane, job: JobId | None = None) -> JobId | None:
+        """Ask the lane's running job to stop; say which it is, if any runs.
+
+        With `job`: that one and no other. One that waits, for its start or its next attempt, ends at once.
+        """
         ...
 
     async def evict(self, lane: Lane) -> bool:

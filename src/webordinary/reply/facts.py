@@ -325,8 +325,10 @@ def _status(letter: Letter, case: Case) -> dict[str, Fact]:
     given = letter.facts
     words = given.get("running") or (case.other.instruction if case.other else "")
     waiting = _number(given.get("waiting", ""))
+    waited = letter.kind is LetterKind.STOPPED and case.other is not None and case.other.started_at is None
     return {
-        "running": first_line(words, QUOTE_CHARACTERS),
+        "running": "" if waited else first_line(words, QUOTE_CHARACTERS),
+        "called_off": first_line(words, QUOTE_CHARACTERS) if waited else "",
         "waiting_one": YES if waiting == 1 else "",
         "waiting": str(waiting) if waiting > 1 else "",
         "nothing": YES if not words and not waiting else "",

@@ -16,9 +16,10 @@ class AwsControl:
         """Act on tables."""
         self._lanes = lanes
 
-    async def interrupt(self, lane: Lane) -> JobId | None:
+    async def interrupt(self, lane: Lane, job: JobId | None = None) -> JobId | None:
         """See `Control.interrupt`."""
-        return await self._lanes.change(Reading([lane], head_and_next), lambda model: model.interrupt(lane))
+        reading = Reading([lane], head_and_next, [job] if job else [])
+        return await self._lanes.change(reading, lambda model: model.interrupt(lane, job))
 
     async def evict(self, lane: Lane) -> bool:
         """See `Control.evict`."""

@@ -14,10 +14,11 @@ from webordinary.core.views import Happening
 class OperatedStore(MemoryStore):
     """A memory store that an operator may act on. See `Control`."""
 
-    async def interrupt(self, lane: Lane) -> JobId | None:
+    async def interrupt(self, lane: Lane, job: JobId | None = None) -> JobId | None:
         """See `Control.interrupt`."""
         row = self._known(lane)
-        stopped = self._interrupt(row, row.head, None) if row.head else None
+        meant = row.head if job is None else next((one for one in row.open if one.job.id == job), None)
+        stopped = self._interrupt(row, meant, None, waiting=job is not None) if meant else None
         self._announce(row)
         return stopped
 

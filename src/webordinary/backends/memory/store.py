@@ -60,8 +60,11 @@ class MemoryStore:
             return self._interrupt(row, head, newer.id)
         return None
 
-    def _interrupt(self, row: LaneRow, head: JobRow, by: JobId | None) -> JobId | None:
-        if head.state is JobState.RETRYING:
+    def _interrupt(
+        self, row: LaneRow, head: JobRow, by: JobId | None, *, waiting: bool = False
+    ) -> JobId | None:
+        """Stop a job; one that has not started only if `waiting` ones are meant, too."""
+        if head.state is JobState.RETRYING or (waiting and head.state is JobState.QUEUED):
             head.interrupted, head.interrupted_by = True, by
             self._event(row, Happening.INTERRUPTED, job=head, note=interrupted_note(by))
             self._end(row, head, JobState.PREEMPTED, interrupted_note(by))

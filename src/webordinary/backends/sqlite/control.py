@@ -7,7 +7,7 @@ from functools import partial
 from webordinary.backends.sqlite import claiming
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.records import event
-from webordinary.backends.sqlite.submitting import announce, interrupt_head
+from webordinary.backends.sqlite.submitting import announce, interrupt_head, interrupt_job
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import lane_topic, worker_topic
 from webordinary.core.errors import NotAllowed, NotFound
@@ -23,9 +23,9 @@ class SqliteControl:
         """Act on a file."""
         self._engine = engine
 
-    async def interrupt(self, lane: Lane) -> JobId | None:
+    async def interrupt(self, lane: Lane, job: JobId | None = None) -> JobId | None:
         """See `Control.interrupt`."""
-        return await self._engine.write(partial(_interrupt, lane=lane))
+        return await self._engine.write(partial(_interrupt, lane=lane, job=job))
 
     async def evict(self, lane: Lane) -> bool:
         """See `Control.evict`."""
@@ -40,9 +40,9 @@ class SqliteControl:
         await self._engine.write(partial(_drop, job=job))
 
 
-def _interrupt(tx: Tx, lane: Lane) -> JobId | None:
+def _interrupt(tx: Tx, lane: Lane, job: JobId | None) -> JobId | None:
     _known(tx, lane)
-    stopped = interrupt_head(tx, lane, None)
+    stopped = interrupt_head(tx, lane, None) if job is None else interrupt_job(tx, lane, job)
     announce(tx, lane)
     return stopped
 

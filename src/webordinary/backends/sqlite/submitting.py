@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from webordinary.backends.sqlite.records import event, owe_accepted, owe_end
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import CLAIMS, job_topic, lane_topic, worker_topic
@@ -86,11 +89,23 @@ def interrupt_head(tx: Tx, lane: Lane, by: JobId | None) -> JobId | None:
     )
     if head is None or head[1] == JobState.QUEUED:
         return None
-    job, state, interrupted = head
+    return _interrupt(tx, lane, by, head)
+
+
+def interrupt_job(tx: Tx, lane: Lane, job: JobId) -> JobId | None:
+    """Have this very job stopped; one that waits ends at once."""
+    found = tx.one(
+        f"SELECT id, state, interrupted FROM jobs WHERE lane = ? AND id = ? AND {OPEN}", (lane.key, job)
+    )
+    return _interrupt(tx, lane, None, found) if found is not None else None
+
+
+def _interrupt(tx: Tx, lane: Lane, by: JobId | None, row: Sequence[Any]) -> JobId:
+    job, state, interrupted = row
     if not interrupted:
         event(tx, lane, Happening.INTERRUPTED, job=job, note=interrupted_note(by))
         tx.do("UPDATE jobs SET interrupted = 1, interrupted_by = ? WHERE id = ?", (by, job))
-    if state == JobState.RETRYING:
+    if state != JobState.RUNNING:
         end(tx, job, JobState.PREEMPTED, interrupted_note(by))
         return JobId(job)
     owner = tx.one("SELECT worker FROM lanes WHERE lane = ?", (lane.key,))
