@@ -136,20 +136,33 @@ class _Marking:
             return self._put(at, 1, given)
         if not line.strip():
             return self._put(at, 1, self.done[-1][0] if self.done else given)
-        is_answer = how is Manner.REPLY
-        if is_forward_mark(line if is_answer else line.lstrip(" >")):  # some mark even that like a quote
-            return self._put(at, len(self.lines) - at, StretchKind.FORWARDED)
+        if self._begins_earlier_mail(at, how):
+            is_quote = how is Manner.REPLY and not is_forward_mark(line)
+            kind = StretchKind.QUOTED if is_quote else StretchKind.FORWARDED
+            return self._put(at, len(self.lines) - at, kind)
         if is_quoted(line):
             return self._put(at, 1, StretchKind.QUOTED)
-        if is_heading(self.lines, at):
-            kind = StretchKind.QUOTED if is_answer else StretchKind.FORWARDED
-            return self._put(at, len(self.lines) - at, kind)
         begin, length = attribution(self.lines, at)
         if given is StretchKind.ATTRIBUTION:
-            begin, length = 0, next((n for n, one in enumerate(self.given[at:]) if one is not given), 1)
-        if not length:
+            ends = range(at + 1, len(self.lines))
+            begin, length = 0, next((end for end in ends if self.given[end] is not given), at + 1) - at
+        if not length or (how is Manner.NEW and given is StretchKind.OWN and not self._quotes(at, length)):
             return self._put(at, 1, StretchKind.OWN)
         return self._take_attribution(at, begin, length)
+
+    def _begins_earlier_mail(self, at: int, how: Manner) -> bool:
+        if how is Manner.REPLY or not is_quoted(self.lines[at]):
+            return is_forward_mark(self.lines[at]) or is_heading(self.lines, at)
+        # Some mark even the heading of a forwarded mail like a quote.
+        bare = [
+            line.lstrip(QUOTE_MARKS_AND_SPACE) for line in self.lines[at : at + HEADING_LINES + GAP_LINES]
+        ]
+        return is_forward_mark(bare[0]) or is_heading(bare, 0)
+
+    def _quotes(self, at: int, length: int) -> bool:
+        """Nothing is quoted in a new mail but by marks or below an address."""
+        has_address = any("@" in line for line in self.lines[at : at + length])
+        return has_address or is_quoted(_following(self.lines, at + length))
 
     def _take_attribution(self, at: int, begin: int, length: int) -> int:
         """Words before it on its line are the sender's; an earlier mail without quote marks follows it."""
@@ -292,7 +305,8 @@ def is_heading(lines: Sequence[str], at: int) -> bool:
         return True
     is_dated = any(DATE.search(line) and CLOCK_TIME.search(line) for line in block)
     has_address = "@" in lines[at] or (mark is not None and any("@" in line for line in block))
-    return is_dated and has_address and len(block) >= HEADING_LABELS - (mark is not None)
+    is_sure = mark is not None or {"from", "date"} <= labels
+    return is_dated and has_address and len(block) >= HEADING_LABELS - is_sure
 
 
 def _labelled(line: str) -> bool:
