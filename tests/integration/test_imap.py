@@ -150,6 +150,18 @@ async def test_a_server_that_dies_in_any_phase_costs_no_mail_and_doubles_none(
     assert len(desk.mailbox.mails(desk.mailbox.done)) == 3
 
 
+async def test_a_process_that_ends_between_receiving_and_moving_doubles_nothing(desk: Desk) -> None:
+    """The next one knows nothing of the mail but its Message-ID, and that is enough."""
+    desk.mailbox.add(mail("Change the title"))
+    desk.proxy.faults.append(Fault("UID MOVE", How.CUT))
+    with pytest.raises(MailboxUnavailable):
+        await desk.poller().look()
+    assert await desk.poller().look() == 1
+    assert len(desk.envelopes) == 2
+    assert await desk.asked_for() == ["Change the title"]
+    assert len(await desk.door.letters()) == len(desk.mailbox.mails(desk.mailbox.done)) == 1
+
+
 async def test_without_move_a_server_that_dies_costs_no_mail_either(desk: Desk) -> None:
     """Then a mail is copied and marked as deleted, and the line may break between any two of these."""
     desk.proxy.hide(" MOVE", " IDLE")
