@@ -16,6 +16,7 @@ from webordinary.adapters.s3.client import content_of, translated
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.core.mail import Envelope, MailRecord
 from webordinary.intake.authenticate import Trust
+from webordinary.intake.delivery import UNKNOWN
 from webordinary.ports.backend import Backend
 from webordinary.wiring.cloud import buckets
 from webordinary.wiring.mail import open_mail_room
@@ -101,5 +102,5 @@ def _arrived(mail: Mapping[str, object], receipt: Mapping[str, object]) -> Arriv
     if not isinstance(key, str) or not is_key(key):
         raise BadInput("this event tells of a mail without an id that could be an object of the bucket")
     to = tuple(one for one in recipients if isinstance(one, str)) if isinstance(recipients, list) else ()
-    envelope = Envelope(mail_from=source if isinstance(source, str) else "", recipients=to)
+    envelope = Envelope(mail_from=source if isinstance(source, str) else UNKNOWN, recipients=to)
     return Arrived(key, envelope, Receipt.read(receipt))
