@@ -89,7 +89,7 @@ def chosen_agent(work: WorkSettings, environment: Mapping[str, str] = os.environ
 
     missing = claude_available()
     if missing is not None:
-        return "demo", f"Claude Code is not installed: {missing}"
+        return "demo", missing
     if not environment.get(KEY_VARIABLE):
         return "demo", f"Claude Code has no key: {KEY_VARIABLE} is not set"
     return "claude", f"Claude Code is installed and {KEY_VARIABLE} is set"
