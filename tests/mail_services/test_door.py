@@ -31,7 +31,7 @@ from webordinary.adapters.http_server import ImpatientProtocol
 from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
 from webordinary.adapters.mail_services import door as door_module
 from webordinary.adapters.mail_services import form
-from webordinary.adapters.mail_services.delivery import MAIL_BYTES, MIB, Trace, read_trace
+from webordinary.adapters.mail_services.delivery import MAIL_BYTES, MIB
 from webordinary.core.mail import MailState
 from webordinary.intake.authenticate import Trust
 
@@ -40,17 +40,18 @@ ZONE = f"""
 $TTL 300
 victim.example.  TXT "v=spf1 ip4:{SERVER} -all"
 """
-RECEIVED = {
-    "postmark": f"from mail.victim.example (mail.victim.example [{SERVER}]) by in.postmarkapp.com with ESMTP",
-    "resend": f"from mail.victim.example (mail.victim.example [{SERVER}]) by inbound-smtp.x.amazonaws.com",
-    "cloudflare": f"from mail.victim.example ({SERVER}) by cloudflare-email.com (unknown) id x",
+RECEIVED = {  # as a server of the service's would write it
+    "mailgun": "mxa.mailgun.org",
+    "postmark": "in.postmarkapp.com",
+    "resend": "inbound-smtp.x.amazonaws.com",
+    "cloudflare": "cloudflare-email.com",
 }
 
 
-def traced(received: str, raw: bytes | None = None) -> bytes:
-    """A mail as a service's server leaves it."""
-    head = f"Return-Path: <{OWNER}>\r\nReceived: {received}; Mon, 06 Apr 2026 09:00:00 +0200\r\n"
-    return head.encode() + (raw or letter(OWNER, Message_ID="<9@victim.example>"))
+def traced(server: str, peer: str = SERVER) -> bytes:
+    """A mail that says which servers it came through."""
+    head = f"Return-Path: <{OWNER}>\r\nReceived: from x.example (x.example [{peer}]) by {server}\r\n"
+    return head.encode() + letter(OWNER, Message_ID="<9@victim.example>")
 
 
 # --- addresses ------------------------------------------------------------------------------------
@@ -83,23 +84,13 @@ async def test_only_posting_is_understood_and_a_connection_is_for_one_request(ro
 
 
 @pytest.mark.parametrize("name", RECEIVED)
-async def test_spf_is_asked_about_the_server_that_the_service_saw(open_room: Opening, name: str) -> None:
-    """A domain without DKIM is believed as by SMTP."""
+async def test_what_a_mail_says_of_its_way_proves_nothing(open_room: Opening, name: str) -> None:
+    """No service promises that the topmost line is its own: whoever wrote the mail may have written it."""
     room = await open_room(dns=ZoneResolver(ZONE))
     assert (await room.post(POST[name](Handed(traced(RECEIVED[name]))))).status_code == 200
     (record,) = await room.mails()
-    assert record.state is MailState.ACCEPTED, record.reason
-
-
-@pytest.mark.parametrize("name", RECEIVED)
-async def test_a_received_line_that_the_sender_wrote_proves_nothing(open_room: Opening, name: str) -> None:
-    """The service's own line is above it, and tells another server."""
-    room = await open_room(dns=ZoneResolver(ZONE))
-    own = RECEIVED[name].replace(SERVER, "192.175.48.66")
-    forged = traced(RECEIVED[name])
-    assert (await room.post(POST[name](Handed(traced(own, forged))))).status_code == 200
-    (record,) = await room.mails()
-    assert record.state is not MailState.ACCEPTED
+    assert record.state is MailState.QUARANTINED
+    assert f"{name} does not show" in record.reason
 
 
 async def test_sendgrids_signed_client_address_counts(open_room: Opening) -> None:
@@ -111,27 +102,11 @@ async def test_sendgrids_signed_client_address_counts(open_room: Opening) -> Non
     assert [record.state for record in await room.mails()] == [MailState.ACCEPTED, MailState.QUARANTINED]
 
 
-async def test_mailgun_signs_no_mail_so_only_dkim_proves_anything(open_room: Opening) -> None:
-    """Its key signs for every address of the account: what is posted with a token may be anybody's."""
-    room = await open_room(dns=ZoneResolver(ZONE))
-    received = f"from mail.victim.example (mail.victim.example [{SERVER}]) by mxa.mailgun.org with ESMTP"
-    assert (await room.post(mailgun(Handed(traced(received))))).status_code == 200
-    (record,) = await room.mails()
-    assert record.state is MailState.QUARANTINED
-    assert "mailgun" in record.reason
-
-
 @pytest.mark.parametrize("name", NAMES)
 async def test_no_mail_of_a_service_is_from_this_machine(open_room: Opening, name: str) -> None:
     """A gateway may believe this machine for a try-out, and the proxy before the door runs on it."""
     room = await open_room(trust=Trust(loopback=True))
-    received = "from localhost (localhost [127.0.0.1]) by {}"
-    servers = {
-        "postmark": "postmarkapp.com",
-        "resend": "x.amazonaws.com",
-        "cloudflare": "cloudflare-email.com",
-    }
-    raw = traced(received.format(servers.get(name, "mxa.mailgun.org")))
+    raw = traced(RECEIVED.get(name, "mx.sendgrid.net"), "127.0.0.1")
     posted = sendgrid(Handed(raw), "127.0.0.1") if name == "sendgrid" else POST[name](Handed(raw))
     assert (await room.post(posted)).status_code == 200
     (record,) = await room.mails()
@@ -146,48 +121,6 @@ async def test_what_a_mail_says_of_its_own_checks_is_not_believed(open_room: Ope
     assert (await room.post(POST[name](Handed(said.encode() + letter(OWNER))))).status_code == 200
     (record,) = await room.mails()
     assert record.state is MailState.QUARANTINED
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"from [{SERVER}] by cloudflare-email.com (unknown)",  # a name, made up by the client
-        f"from x ({SERVER}) by cloudflare-email.com by cloudflare-email.com",
-        f'from x ({SERVER}) by cloudflare-email.com for <"edit+ by x"@us.example>',
-        f"from x ({SERVER}) by cloudflare-email.com.evil.example",
-        f"from x ({SERVER}) by evilcloudflare-email.com",
-        "from x (10.0.0.1) by cloudflare-email.com",
-        "from x (::1) by cloudflare-email.com",
-        "from x (999.1.1.1) by cloudflare-email.com",
-        f"by cloudflare-email.com; from x ({SERVER})",
-        f"from ({SERVER}) by cloudflare-email.com",
-        f"from x ({SERVER}) (y [10.0.0.1]) by cloudflare-email.com",
-        f"from {'x (' * 900}({SERVER}) by cloudflare-email.com",
-        "",
-    ],
-)
-def test_a_received_line_that_could_mean_two_servers_means_none(line: str) -> None:
-    assert read_trace(traced(line), ("cloudflare-email.com",)).peer == ""
-
-
-@pytest.mark.parametrize(
-    ("line", "peer"),
-    [
-        (f"from x ({SERVER}) by cloudflare-email.com (unknown) id y for <edit@us.example>", SERVER),
-        (f"from x (y.example [{SERVER}]) by MX.cloudflare-email.com with ESMTPS id y", SERVER),
-        (f"from [192.175.48.66] (y [{SERVER}]) by cloudflare-email.com with SMTP", SERVER),
-        ("from x (y [IPv6:2620:0:2d0:200::7]) by cloudflare-email.com", "2620:0:2d0:200::7"),
-        (f"from x ({SERVER})\r\n\tby cloudflare-email.com", SERVER),
-    ],
-)
-def test_a_received_line_tells_who_handed_the_mail_over(line: str, peer: str) -> None:
-    assert read_trace(traced(line), ("cloudflare-email.com",)) == Trace(peer, OWNER)
-
-
-def test_a_return_path_below_the_first_received_is_the_senders_own() -> None:
-    raw = traced("from x by y").partition(b"\r\n")[2]
-    line = f"Received: from x ({SERVER}) by cloudflare-email.com\r\n"
-    assert read_trace(line.encode() + traced("from x by y", raw), ("cloudflare-email.com",)) == Trace(SERVER)
 
 
 # --- what may be posted ---------------------------------------------------------------------------

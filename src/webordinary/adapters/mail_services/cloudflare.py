@@ -16,12 +16,10 @@ from webordinary.adapters.mail_services.delivery import (
     NotSigned,
     Request,
     check_time,
-    read_trace,
 )
 from webordinary.core.mail import Envelope
 
 TIME, SENDER, RECIPIENT, SIGNATURE = (f"x-webordinary-{name}" for name in ("time", "from", "to", "signature"))
-SERVERS = ("cloudflare-email.com", "cloudflare-email.net", "mx.cloudflare.net")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Cloudflare:
         if not hmac.compare_digest(signature.encode(), request.headers[SIGNATURE].lower().encode()):
             raise NotSigned("its signature is wrong")
         envelope = Envelope(
-            peer=read_trace(request.body, SERVERS).peer or self.name,
+            self.name,
             mail_from=unquote(request.headers[SENDER]),
             recipients=(unquote(request.headers[RECIPIENT]),),
         )

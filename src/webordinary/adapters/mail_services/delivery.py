@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any, Protocol
 
-from webordinary.adapters.mail_checks.headers import Ambiguous, Message, read_message
 from webordinary.core.mail import Envelope
 from webordinary.intake.limits import MAIL_BYTES as MAIL_BYTES  # noqa: PLC0414 - for each service's module
 
@@ -19,11 +18,6 @@ BACK_SECONDS = 5 * 60.0  # for a signature that is made anew with every attempt
 UNKNOWN_SENDER = "unknown"  # no null sender, which would mean a bounce; and no address, so SPF is not asked
 
 _SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
-_RECEIVED = re.compile(
-    r"from [^ ]+ (?:.* )?\((?:[^()]*[ \[])?(?:IPv6:)?([0-9a-f:.]+)\]?\) by ([a-z0-9.-]+)(?:[ ;].*)?",
-    re.ASCII | re.IGNORECASE,
-)
-_RECEIVED_CHARACTERS_MAX = 2000
 
 
 class Refused(Exception):
@@ -129,41 +123,3 @@ def public_address(text: str) -> str:
         return text if ip_address(text).is_global else ""
     except ValueError:
         return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the service's own mail server wrote on top of a mail when it came in."""
-
-    peer: str = ""  # IP address of who handed it over
-    return_path: str = UNKNOWN_SENDER  # MAIL FROM; "" is the null sender
-
-
-def read_trace(raw: bytes, domains: tuple[str, ...]) -> Trace:
-    """Read the topmost Received header, if a server of these domains wrote it, and Return-Path above it.
-
-    Servers write on top, so everything below may be the sender's. Names in that line are the sender's choice
-    too: of a line that could be read in two ways nothing is taken.
-    """
-    try:
-        message = read_message(raw)
-    except Ambiguous:
-        return Trace()
-    above, received = _topmost_received(message)
-    found = _RECEIVED.fullmatch(received) if len(received) <= _RECEIVED_CHARACTERS_MAX else None
-    is_theirs = found is not None and any(f".{found[2].lower()}".endswith(f".{name}") for name in domains)
-    if found is None or not is_theirs or received.count(" by ") != 1 or '"' in received:
-        return Trace()
-    paths = [value for name, value in above if name == "return-path"]
-    path = paths[0].strip("<> ") if len(paths) == 1 else UNKNOWN_SENDER
-    return Trace(public_address(found[1]), path)
-
-
-def _topmost_received(message: Message) -> tuple[list[tuple[str, str]], str]:
-    above: list[tuple[str, str]] = []
-    for one in message.fields:
-        value = re.sub(r"\s+", " ", one.unfolded.decode("ascii", "replace"))
-        if one.key == "received":
-            return above, value
-        above.append((one.key, value))
-    return [], ""

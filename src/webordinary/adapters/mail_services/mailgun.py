@@ -29,7 +29,7 @@ class Mailgun:
     """See `MailService`. Signed are a time and a token, with one key for the account; the mail is not.
 
     So nothing that came with the signature proves anything about the mail's origin: its own DKIM signature
-    must, and the client's address is not taken over.
+    must.
     """
 
     key: bytes = field(repr=False)  # the HTTP webhook signing key

@@ -11,16 +11,14 @@ from typing import Any, ClassVar
 
 from webordinary.adapters.mail_services.delivery import (
     MAIL_BYTES,
+    UNKNOWN_SENDER,
     Delivery,
     NotNow,
     NotSigned,
     Request,
     read_json,
-    read_trace,
 )
 from webordinary.core.mail import Envelope
-
-SERVERS = ("postmarkapp.com",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,8 @@ class Postmark:
         raw, number = posted.get("RawEmail"), posted.get("MessageID")
         if not isinstance(raw, str) or not isinstance(number, str) or not number:
             raise NotNow('it has no RawEmail: switch on "Include raw email content in JSON payload"')
-        content = raw.encode("utf-8", "surrogatepass")
-        trace = read_trace(content, SERVERS)
-        envelope = Envelope(
-            peer=trace.peer or self.name, mail_from=trace.return_path, recipients=_recipients(posted)
-        )
-        return Delivery(content, envelope, token=number)
+        envelope = Envelope(self.name, mail_from=UNKNOWN_SENDER, recipients=_recipients(posted))
+        return Delivery(raw.encode("utf-8", "surrogatepass"), envelope, token=number)
 
 
 def _recipients(posted: dict[str, Any]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from webordinary.adapters.mail_services.delivery import (
     BACK_SECONDS,
     MAIL_BYTES,
     MIB,
+    UNKNOWN_SENDER,
     Delivery,
     NotNow,
     NotSigned,
@@ -28,14 +29,12 @@ from webordinary.adapters.mail_services.delivery import (
     TooLarge,
     check_time,
     read_json,
-    read_trace,
     texts,
 )
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Envelope
 
 RECEIVED = "email.received"
-SERVERS = ("amazonaws.com", "resend.com")  # Resend receives by Amazon SES
 STORES = ("resend.com", "cloudfront.net")  # where the raw mail may be fetched from
 FETCH_SECONDS = 12.0  # for both requests: the webhook is given up after 15
 ANSWER_SECONDS = 5.0
@@ -85,11 +84,8 @@ class Resend:
         if not isinstance(data, dict) or not isinstance(email_id, str):
             raise Refused("it says that a mail came in, and not which")
         raw = self.api.fetch(email_id)
-        trace = read_trace(raw, SERVERS)
         named = [address for key in ("received_for", "to", "cc", "bcc") for address in texts(data.get(key))]
-        envelope = Envelope(
-            peer=trace.peer or self.name, mail_from=trace.return_path, recipients=tuple(named)
-        )
+        envelope = Envelope(self.name, mail_from=UNKNOWN_SENDER, recipients=tuple(named))
         return Delivery(raw, envelope, token=number)
 
 
