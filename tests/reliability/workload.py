@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,6 +115,10 @@ class RecordedTx(Tx):
     def do(self, sql: str, values: Values = ()) -> int:
         self.all(sql, values)
         return self._recorded.changes()
+
+    def do_each(self, sql: str, rows: Sequence[Values]) -> None:
+        for row in rows:
+            self.all(sql, row)
 
 
 class Life:

@@ -204,3 +204,4 @@ async def test_a_disk_that_is_full_is_no_reason_to_lose_a_mail(tmp_path: Path) -
         await line.begin()
         await line.send(b"x" * 200_000 + b"\r\n.\r\n")
         assert (await line.hear()).startswith("452 4.3.1 ")
+        assert gate.gateway.spool_room.taken_bytes == 0

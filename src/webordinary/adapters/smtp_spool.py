@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 IN_MEMORY_BYTES = 64 * 1024  # of each mail; the rest is on the disk until somebody reads it
 SPOOL_BYTES = 512 * 1024 * 1024  # what all strangers together may have on the disk ...
@@ -61,8 +61,8 @@ class Spool:
     def __init__(self, room: SpoolRoom, who: str, most_bytes: int) -> None:
         """Keep up to so many bytes."""
         self._room, self._who, self._most_bytes = room, who, most_bytes
-        folder = str(room.folder) if room.folder is not None else None
-        self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES, dir=folder)  # noqa: SIM115
+        self._pieces: list[bytes] = []
+        self._file: IO[bytes] | None = None
         self._on_disk = 0
         self.size = 0
         self.refusal = ""
@@ -80,22 +80,32 @@ class Spool:
         if self.refusal:
             return
         self.size += len(piece)
-        added = self.size - self._on_disk if self.size > IN_MEMORY_BYTES else 0
+        self._pieces.append(piece)
         if self.size > self._most_bytes:
             self._refuse(TOO_LARGE)
-        elif added and not self._room.take(self._who, added):
+        elif self.size > IN_MEMORY_BYTES:
+            self._move_to_disk()
+
+    def _move_to_disk(self) -> None:
+        added = self.size - self._on_disk
+        if not self._room.take(self._who, added):
             self._refuse(NO_ROOM)
-        else:
-            self._on_disk += added
-            try:
-                self._file.write(piece)
-            except OSError:  # the disk is full
-                self._refuse(NO_ROOM)
+            return
+        self._on_disk += added
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self._room.folder)  # noqa: SIM115
+            self._file.writelines(self._pieces)
+            self._pieces.clear()
+        except OSError:  # the disk is full
+            self._refuse(NO_ROOM)
 
     def content(self) -> bytes:
         """Give what was written, once: then it is in memory only."""
-        self._file.seek(0)
-        text = self._file.read()
+        if self._file is not None:
+            self._file.seek(0)
+            self._pieces = [self._file.read()]
+        text = b"".join(self._pieces)
         self._close()
         return text
 
@@ -109,7 +119,10 @@ class Spool:
         self._close()
 
     def _close(self) -> None:
-        self._file.close()
+        self._pieces.clear()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
         self._room.give_back(self._who, self._on_disk)
         self._on_disk = 0
 

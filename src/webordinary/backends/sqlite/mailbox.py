@@ -132,10 +132,12 @@ def _mails(tx: Tx, limit: int, state: MailState | None, before: MailId | None) -
 
 def begin(tx: Tx, session: Session) -> Session:
     """See `Mailbox.begin`."""
-    tx.do(
+    begun = tx.do(
         "INSERT INTO sessions (id, lane, subject, started_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (session.id, session.lane.key, session.subject, session.started_at),
     )
+    if begun:
+        return session
     row = tx.one(f"{_SESSION} WHERE id = ?", (session.id,))
     assert row is not None
     return _session_of(row)

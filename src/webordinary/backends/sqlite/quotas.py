@@ -29,26 +29,28 @@ def spend(tx: Tx, buckets: Sequence[Bucket], token: str) -> Bucket | None:
     _forget(tx)
     paid = {row[0] for row in tx.all("SELECT bucket FROM taken WHERE token = ?", (token,))}
     unpaid = {bucket.key: bucket for bucket in buckets if bucket.key not in paid}
+    places = ", ".join("?" * len(unpaid))
+    rows = tx.all(f"SELECT key, full_at, at FROM buckets WHERE key IN ({places})", tuple(unpaid))
+    known = {key: Level(full_at, at) for key, full_at, at in rows}
     left: dict[str, Level] = {}
     for key, bucket in unpaid.items():
-        known = tx.one("SELECT full_at, at FROM buckets WHERE key = ?", (key,))
-        found = level(bucket, Level(*known) if known else None, tx.now)
+        found = level(bucket, known.get(key), tx.now)
         after = take_one(bucket, found)
         if after is None:
-            _write(tx, key, found)
+            _write(tx, {key: found})
             return bucket
         left[key] = after
-    for key, after in left.items():
-        _write(tx, key, after)
-        tx.do("INSERT INTO taken (token, bucket, at) VALUES (?, ?, ?)", (token, key, tx.now))
+    _write(tx, left)
+    taken = [(token, key, tx.now) for key in left]
+    tx.do_each("INSERT INTO taken (token, bucket, at) VALUES (?, ?, ?)", taken)
     return None
 
 
-def _write(tx: Tx, key: str, level: Level) -> None:
-    tx.do(
+def _write(tx: Tx, levels: dict[str, Level]) -> None:
+    tx.do_each(
         "INSERT INTO buckets (key, full_at, at) VALUES (?, ?, ?)"
         " ON CONFLICT (key) DO UPDATE SET full_at = excluded.full_at, at = excluded.at",
-        (key, level.full_at, level.at),
+        [(key, level.full_at, level.at) for key, level in levels.items()],
     )
 
 

@@ -42,6 +42,10 @@ class Tx:
         """Write; say how many rows changed."""
         return self._connection.execute(sql, values).rowcount
 
+    def do_each(self, sql: str, rows: Sequence[Values]) -> None:
+        """Write the same for each of several rows."""
+        self._connection.executemany(sql, rows)
+
     def wake(self, topic: str) -> None:
         """Wake the waiters of a topic once this is committed."""
         self.topics[topic] = None
