@@ -112,6 +112,12 @@ def test_words_before_an_attribution_on_its_line_are_ones_own(before: str, line:
     assert own(f"{before} {line}\nold", Manner.REPLY) == before
 
 
+def test_a_name_with_a_full_stop_is_not_the_end_of_a_sentence() -> None:
+    line = "On Tue, 12 May 2026 at 9:58, Dr. Amelia St. John <a@example.com> wrote:"
+    assert read(f"Fine. {line}\n> old", Manner.REPLY)["attribution"] == line
+    assert read(f"{line}\n> old", Manner.REPLY)["attribution"] == line
+
+
 def test_an_earlier_mail_without_quote_marks_is_quoted_or_forwarded() -> None:
     """What comes in an answer is mostly known; in any other mail it may be what the mail is about."""
     text = "See below.\n\nFrom: Kitchen <k@example.com>\nSent: 12 May\nTo: Scott\nSubject: Menu\n\nSoup"

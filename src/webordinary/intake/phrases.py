@@ -30,7 +30,7 @@ WROTE = re.compile(
 )
 # Where an attribution may begin behind words of a person's own on the same line.
 SENTENCE_ENDS = re.compile(
-    r"(?<=[^\W\d_][^\W\d_][.!?…])\s+(?=[^\W\d_a-zà-öø-ÿ])|(?<=[。！？])\s*(?=\S)"
+    r"(?<=[^\W\d_][^\W\d_][.!?…])\s+(?=[^\W\d_a-zà-öø-ÿ])|(?<=[!?…])\s+(?=\d)|(?<=[。！？])\s*(?=\S)"
     r"|\s+(?=(?:On|Am|Le|El|Il|Op|Em|Den|På|Dne|Dnia|W dniu|Στις) .{0,24}\d)"
 )
 QUOTE_MARKS = (">", "＞")

@@ -230,7 +230,8 @@ def _attribution_of(lines: Sequence[str], at: int, length: int, before: int) -> 
     ends = (end.end() for end in SENTENCE_ENDS.finditer(first, before))
     begins = [end for end in ends if first[:end].strip("- ")]
     for begin in reversed(begins if before else [0, *begins]):
-        if is_attribution(" ".join([first[begin:].strip(), *rest]), has_quote=has_quote):
+        text = " ".join([first[begin:].strip(), *rest])
+        if is_attribution(text, has_quote=has_quote) and (not begin or _is_whole(text)):
             return begin, length
     return 0, 0
 
