@@ -235,8 +235,7 @@ async def _amelia(story: Story) -> None:
         "commit": "4be1f0c9d2",
         "release": "5f0b6a7712aa",
         "preview": "http://127.0.0.1:8080/amelia/",
-        "changes": "index.html: the title was 'Amelia Stone, ceramics' and is 'Spring Sale at Amelia Stone'\n"
-        "index.html: opening hours now Tuesday to Saturday, 10 to 6",
+        "changes": packed([HEADING, PageChange(PageChangeKind.TEXT_ADDED, new="Open Tuesday to Saturday")]),
         "patch": await story.blobs.put(PATCH.encode()),
         "pictures": f"{before} {after} index.html",
         "warnings": "shop.html: the link to vases.html leads nowhere",

@@ -103,7 +103,7 @@ async def test_a_job_shows_everything_it_left(house: House, client: httpx.AsyncC
     job = await job_in(house, JobState.DONE, with_facts=True)
     page = unescape(await text(client, f"/jobs/{job}"))
     assert "Spring Sale at Amelia Stone</title>" in page  # from the patch
-    assert "opening hours now Tuesday to Saturday" in page
+    assert "There is new text on your home page: “Open Tuesday to Saturday”." in page
     assert "leads nowhere" in page
     assert f"/jobs/{job}/pictures/0/before" in page
     assert f"/mail/sent/done/{job}" in page

@@ -5,6 +5,7 @@ Pages are foreign: their scripts do not run, nothing outside their own server is
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import logging
 import os
@@ -20,8 +21,10 @@ log = logging.getLogger("webordinary.camera")
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 WIDTH, HEIGHT = 1000, 750
+SCALE = 0.5  # of the picture: two of them stand side by side in a letter
 PAGE_SECONDS = 5.0
-PICTURE_BYTES_MAX = 2_000_000
+ALL_SECONDS = 8.0  # nobody waits longer for the pictures that go with an answer
+PICTURE_BYTES_MAX = 500_000
 
 
 def browser_program() -> str | None:
@@ -48,14 +51,14 @@ class BrowserCamera:
         # As root Chromium can't use its own sandbox; scripts are off and nothing foreign is loaded.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         try:
-            async with async_playwright() as playwright:
+            async with asyncio.timeout(ALL_SECONDS), async_playwright() as playwright:
                 browser = await playwright.chromium.launch(executable_path=browser_program(), args=arguments)
                 try:
                     return [await _picture(browser, address) for address in addresses]
                 finally:
                     await browser.close()
-        except Error as error:
-            log.warning("no pictures: %s", str(error).splitlines()[0])
+        except (Error, TimeoutError) as error:
+            log.warning("no pictures: %s", (str(error) or "it took too long").splitlines()[0])
             return [None] * len(addresses)
 
 
@@ -71,7 +74,10 @@ async def _picture(browser: Browser, address: str) -> bytes | None:
             await route.abort()
 
     context = await browser.new_context(
-        viewport={"width": WIDTH, "height": HEIGHT}, java_script_enabled=False, accept_downloads=False
+        viewport={"width": WIDTH, "height": HEIGHT},
+        device_scale_factor=SCALE,
+        java_script_enabled=False,
+        accept_downloads=False,
     )
     try:
         await context.route("**/*", only_from_home)

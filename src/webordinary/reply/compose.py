@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
+from enum import StrEnum
+from html import escape
 
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import QUESTIONS, Letter, SessionId
 from webordinary.core.session_token import session_address, session_token
 from webordinary.reply.clean import one_line
 from webordinary.reply.facts import Case, facts_of, session_of
-from webordinary.reply.filling import as_html, as_text
+from webordinary.reply.filling import PICTURES_HERE, as_html, as_text
 from webordinary.reply.headers import (
     answered_subject,
     header,
@@ -69,11 +71,18 @@ class Unanswerable:
     reason: str
 
 
+class When(StrEnum):
+    """What a picture shows: the page as it was, or as it is."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that goes with a letter."""
+    """A small picture of a changed page, shown in a letter."""
 
-    name: str
+    when: When
     content: bytes = field(repr=False)  # PNG
 
 
@@ -101,7 +110,10 @@ def compose(
         header("Content-Language", case.language),
     ]
     text, html = as_text(letter.kind, facts, case.language), as_html(letter.kind, facts, case.language)
-    content = _content(text, html, pictures)
+    say = phrases(case.language)
+    mark = message_id.strip("<>")
+    shown = [Shown(say.say(f"picture_{one.when}"), f"{one.when}.{mark}", one) for one in pictures]
+    content = _content(text, html.replace(PICTURES_HERE, _figures(shown)), shown)
     return Composed(message_id, recipient, "\r\n".join([*lines, ""]).encode("ascii") + content)
 
 
@@ -140,14 +152,43 @@ def _session_headers(letter: Letter, case: Case, letterhead: Letterhead) -> list
     return [header(SESSION_HEADER, token)] if token else []
 
 
-def _content(text: str, html: str, pictures: Sequence[Picture] = ()) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A picture, what it is called, and the id by which the HTML shows it."""
+
+    label: str
+    cid: str
+    picture: Picture
+
+
+def _figures(shown: Sequence[Shown]) -> str:
+    """Side by side where there is room, below each other on a phone."""
+    cells = "".join(
+        '<div style="display:inline-block;vertical-align:top;width:48%;min-width:240px;margin:0 1% 8px 0">'
+        f'<div style="font-size:13px">{escape(one.label)}</div>'
+        f'<img src="cid:{one.cid}" alt="{escape(one.label)}" width="500"'
+        ' style="width:100%;height:auto;border:1px solid #888888"></div>'
+        for one in shown
+    )
+    return f'<div style="margin:0 0 16px">{cells}</div>' if cells else ""
+
+
+def _content(text: str, html: str, shown: Sequence[Shown] = ()) -> bytes:
     """Both forms as one MIME body. Everything about it follows from the words: no chance, no time."""
     body = EmailMessage(policy=SMTP)
     body.set_content(text, cte=_encoding(text))
     body.add_alternative(html, subtype="html", cte=_encoding(html))
-    for picture in pictures:
-        name = one_line(picture.name, NAME_CHARACTERS)
-        body.add_attachment(picture.content, maintype="image", subtype="png", filename=name)
+    if shown:
+        page = body.get_payload()[1]  # type: ignore[index] # the HTML, of the two forms
+        for one in shown:
+            page.add_related(  # type: ignore[union-attr]
+                one.picture.content,
+                maintype="image",
+                subtype="png",
+                cid=f"<{one.cid}>",
+                filename=f"{one.picture.when}.png",
+                disposition="inline",
+            )
     for depth, part in enumerate(part for part in body.walk() if part.is_multipart()):
         digest = hashlib.sha256(f"{depth}{text}{html}".encode()).hexdigest()
         part.set_boundary("=_" + digest[:ID_DIGITS])

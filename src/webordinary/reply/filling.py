@@ -37,6 +37,7 @@ _SOLE_FACT = re.compile(r"\$\{([a-z_]+)\}")
 _TO_TYPE = re.compile(r"\*(.+?)\*")
 _TEMPLATES = files("webordinary.reply") / "templates"
 
+PICTURES_HERE = "<!-- pictures -->"
 GAP = 16  # pixels between paragraphs
 _LIST_STYLE = f"margin:0 0 {GAP}px;padding-left:1.2em"
 _QUOTE_STYLE = f"margin:0 0 {GAP}px;padding:2px 0 2px 12px;border-left:3px solid #3b82f6"
@@ -49,7 +50,7 @@ _BUTTON_STYLE = (
 QUOTATION_MARKS = {
     Language.ENGLISH: "“%s”",
     Language.GERMAN: "„%s“",
-    Language.FRENCH: "« %s »",
+    Language.FRENCH: "«\u00a0%s\u00a0»",
     Language.SPANISH: "«%s»",
 }
 
@@ -138,6 +139,8 @@ class Paragraph:
                 continue
             for line in lines:
                 above, below = 0 if blocks else GAP, GAP if line is self.lines[-1] else 0
+                if form is _Form.BUTTON and blocks:
+                    above = GAP // 2
                 blocks.append(line.as_block(facts, shown, f"margin:{above}px 0 {below}px"))
         return "\n".join(blocks)
 
@@ -182,6 +185,7 @@ def as_html(kind: LetterKind, facts: Facts, language: Language = Language.ENGLIS
         title=_escaped(title.as_text(facts)),
         opening=_blocks(opening, facts),
         body=_blocks(body, facts),
+        pictures=PICTURES_HERE,
         closing=_blocks(closing, facts),
     )
 
