@@ -11,11 +11,14 @@ from webordinary.core.mail import (
     Envelope,
     Letter,
     LetterKind,
+    MailId,
     MailRecord,
     ParsedMail,
     UnreadableMail,
 )
 from webordinary.core.return_path import SentLetter, letter_from_addresses
+from webordinary.core.session_token import session_from_addresses
+from webordinary.identify.intent import says_yes
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.auto_replies import envelope_automation
 from webordinary.intake.delivery_report import why_undeliverable
@@ -61,6 +64,19 @@ class AutomaticMail:
             case Automation.SUSPECT:
                 known = await self.backend.directory.lanes_of(record.from_address)
                 return None if known else SetAside(automatic.reason)
+
+    async def wanted_after_all(
+        self, mail: ParsedMail | UnreadableMail, envelope: Envelope
+    ) -> MailRecord | None:
+        """Find the mail that was set aside and to which its sender says yes; None: this says something else.
+
+        Asked before anything is set aside: whose provider stamps all their mail can say yes all the same.
+        """
+        token = session_from_addresses(envelope.recipients, "", self.token_key)
+        if not token.startswith(ASIDE) or isinstance(mail, UnreadableMail) or not says_yes(mail.own_words):
+            return None
+        original = await self.backend.mailbox.mail(MailId(token.removeprefix(ASIDE)))
+        return original if original and original.from_address == mail.from_address else None
 
     async def _came_back(self, letter: SentLetter, raw: bytes, automatic: Automatic) -> SetAside:
         """Note that a letter of ours came back for good, if that is what the report says."""

@@ -35,7 +35,7 @@ from webordinary.core.site import Session
 from webordinary.core.text import storable
 from webordinary.dispatch.arrival_policy import arrival_of, stop_means
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
-from webordinary.flows.automatic_mail import ASIDE, AutomaticMail
+from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.history import History
 from webordinary.flows.status import status_of
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
@@ -97,10 +97,10 @@ class Reception:
         draft = Admission(self._record(mail), raw)
         if envelope.is_for_postmaster:
             return await self._keep(draft, MailState.QUARANTINED, "it is for the postmaster")
-        wanted = await self._wanted_after_all(mail, draft, envelope)
-        if wanted is not None:
-            return wanted
         looking = AutomaticMail(self.backend, self.checks, self.clock, self.trust, self.token_key)
+        if (original := await looking.wanted_after_all(mail, envelope)) is not None:
+            await self._take_up(original, original.from_address, None)
+            return await self._keep(draft, MailState.ANSWERED, "asked for a mail that was set aside")
         aside = await looking.look_at(mail, draft.record, raw, envelope)
         if aside is not None:
             return await self._keep(draft, MailState.IGNORED, aside.reason, *aside.letters)
@@ -186,21 +186,6 @@ class Reception:
         if original.state is MailState.QUARANTINED:
             await self._take_up(original, original.from_address, None)
         return await self._keep(draft, MailState.ANSWERED, "confirmed an earlier mail")
-
-    async def _wanted_after_all(self, mail: Mail, draft: Admission, envelope: Envelope) -> MailRecord | None:
-        """Take up a mail that was set aside, if its sender says yes; None if this mail says something else.
-
-        Before anything is set aside: whose provider stamps all their mail can say yes all the same.
-        """
-        token = session_from_addresses(envelope.recipients, "", self.token_key)
-        if not token.startswith(ASIDE) or isinstance(mail, UnreadableMail) or not says_yes(mail.own_words):
-            return None
-        original = await self.backend.mailbox.mail(MailId(token.removeprefix(ASIDE)))
-        if original is None or original.from_address != mail.from_address:
-            return None
-        if original.state is MailState.IGNORED:
-            await self._take_up(original, original.from_address, None)
-        return await self._keep(draft, MailState.ANSWERED, "asked for a mail that was set aside")
 
     async def _take_up(self, original: MailRecord, sender: str, lane: Lane | None) -> None:
         """Go on with a mail that had to wait for its sender's word."""
