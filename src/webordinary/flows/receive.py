@@ -39,7 +39,7 @@ from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.history import History
 from webordinary.flows.status import status_of
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
-from webordinary.identify.intent import Wish, is_reaction, read_arrival, read_wish, said, says_yes
+from webordinary.identify.intent import Wish, read_arrival, said, says_yes, wish_of
 from webordinary.identify.mail_id import mail_id
 from webordinary.identify.usual_language import usual_language
 from webordinary.intake.authenticate import Trust, authenticate
@@ -229,7 +229,7 @@ class Reception:
                 return await self._keep(draft, MailState.REFUSED, reason, letter)
 
     async def _ask(self, mail: ParsedMail, draft: Admission, lanes: tuple[Lane, ...]) -> MailRecord:
-        if _wish(mail, None) is Wish.COURTESY:
+        if wish_of(mail, None) is Wish.COURTESY:
             return await self._keep(draft, MailState.IGNORED, Wish.COURTESY.value)
         projects = "\n".join(lane.project for lane in lanes[:KNOWN_LANES_SHOWN])
         letter = self._letter(LetterKind.ASKED, draft.record, projects=projects)
@@ -261,7 +261,7 @@ class Reception:
             buckets=paid_from,
             session=None if found.session else session,
         )
-        wish = _wish(mail, lane)
+        wish = wish_of(mail, lane)
         if wish in JOB_INTENTS:
             return await self._submit(mail, draft, lane, session, JOB_INTENTS[wish])
         if wish is Wish.COURTESY:  # answered by nothing
@@ -369,16 +369,6 @@ class Reception:
 
     def _letter(self, kind: LetterKind, record: MailRecord, **facts: str) -> Letter:
         return Letter(record.id, kind, record.id, facts, self.clock.now())
-
-
-def _wish(mail: ParsedMail, lane: Lane | None) -> Wish:
-    """What a mail wants. Thanks with a photo or a forwarded mail are more than thanks."""
-    if mail.is_reaction or is_reaction(mail.own_words):
-        return Wish.COURTESY
-    names = [*mail.from_address.partition("@")[0].replace("_", ".").split("."), lane.user if lane else ""]
-    wish = read_wish(mail.own_words, mail.subject, names)
-    brings = mail.files or mail.skipped or any(one.kind is StretchKind.FORWARDED for one in mail.stretches)
-    return Wish.EDIT if wish is Wish.COURTESY and brings else wish
 
 
 def _brings_text(mail: ParsedMail) -> bool:

@@ -15,6 +15,8 @@ from enum import StrEnum
 from itertools import groupby
 
 from webordinary.core.job import Arrival
+from webordinary.core.lane import Lane
+from webordinary.core.mail import ParsedMail, StretchKind
 from webordinary.identify import vocabulary as words
 
 
@@ -80,6 +82,16 @@ class _Clause:
     @property
     def text(self) -> str:
         return " ".join(self.words)
+
+
+def wish_of(mail: ParsedMail, lane: Lane | None) -> Wish:
+    """What a mail wants. Thanks with a photo or a forwarded mail are more than thanks."""
+    if mail.is_reaction or is_reaction(mail.own_words):
+        return Wish.COURTESY
+    names = [*mail.from_address.partition("@")[0].replace("_", ".").split("."), lane.user if lane else ""]
+    wish = read_wish(mail.own_words, mail.subject, names)
+    brings = mail.files or mail.skipped or any(one.kind is StretchKind.FORWARDED for one in mail.stretches)
+    return Wish.EDIT if wish is Wish.COURTESY and brings else wish
 
 
 def read_wish(own_words: str, subject: str = "", names: Collection[str] = ()) -> Wish:
