@@ -8,6 +8,7 @@ import pytest
 from tests.conformance.world import AMELIA, BRAVO, START, World
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
+from webordinary.core.language import Language
 from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.site import Session
 from webordinary.ports.mailbox import Mailbox
@@ -62,6 +63,7 @@ async def test_a_mail_is_kept_to_the_last_character(mailbox: Mailbox) -> None:
         job=JobId("j1"),
         files=(KeptFile("photo.jpg", "image/jpeg", "cd" * 32, "Our shop, ünder.JPG"),),
         skipped=(SkippedFile("böse.exe", "programs are not kept"),),
+        language=Language.SPANISH,
     )
     assert await mailbox.keep(full) == full
     assert await mailbox.mail(full.id) == full

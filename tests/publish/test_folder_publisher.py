@@ -52,6 +52,15 @@ async def test_promoting_makes_the_previewed_bytes_live_whatever_became_of_the_f
     assert served(root)["index.html"] == b"<p>two</p>"
 
 
+async def test_what_is_in_a_place_can_be_read(publisher: FolderPublisher, tmp_path: Path) -> None:
+    """What a letter tells is found by comparing with it; what is not in the release is not there."""
+    assert await publisher.read(PROJECT, Place.PREVIEW, ["index.html"]) == {}
+    await publisher.publish(claim(1), *site(tmp_path / "a", "one"), "c1")
+    wanted = ["index.html", "nowhere.html", "../../places.json"]
+    assert await publisher.read(PROJECT, Place.PREVIEW, wanted) == {"index.html": b"<p>one</p>"}
+    assert await publisher.read(PROJECT, Place.LIVE, wanted) == {}
+
+
 async def test_the_same_release_again_is_no_work_but_its_commit_is_kept(
     publisher: FolderPublisher, root: Path, tmp_path: Path
 ) -> None:

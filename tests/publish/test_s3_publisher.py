@@ -128,6 +128,8 @@ async def test_a_site_is_sent_with_its_types_and_how_long_it_may_be_kept(
         "ä b+c.txt": ("text/plain; charset=utf-8", "public, max-age=60"),
         "unknown": ("application/octet-stream", "public, max-age=60"),
     }
+    assert await s3.read(PROJECT, Place.PREVIEW, ["index.html", "gone.html"]) == {"index.html": b"x"}
+    assert await s3.read(PROJECT, Place.LIVE, ["index.html"]) == {}
     assert s3.address(PROJECT, Place.LIVE) == "http://live.amelia.example/"
 
 

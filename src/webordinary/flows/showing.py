@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,8 @@ from webordinary.publish.page_changes import Version, page_changes, page_name, p
 from webordinary.publish.page_words import PageWords, words_of
 
 T = TypeVar("T")
+
+log = logging.getLogger("webordinary.work")
 
 LINKS_TOLD = 5
 REFUSALS_TOLD = 5
@@ -148,7 +151,11 @@ async def _publish(
     project = delivery.claim.lane.project
     former = await tools.publisher.current(project, Place.PREVIEW)
     mailed = await _mailed(tools, delivery)
-    changes = await _changes(tools, workspace, own, former[0] if former else None, ready, mailed)
+    try:
+        changes = await _changes(tools, workspace, own, former[0] if former else None, ready, mailed)
+    except Exception as error:  # noqa: BLE001 - a change that can't be told is shown all the same
+        log.warning("%s: what changed can't be told: %r", delivery.claim.lane, error)
+        changes = []
     pages = list(dict.fromkeys(change.path for change in changes if change.path))[:PAGES_PICTURED]
     before = await _pictures(tools, project, pages)
     # Reading all pages for links keeps this process busy, publishing keeps the disk busy: side by side.

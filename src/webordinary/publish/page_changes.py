@@ -5,6 +5,7 @@ It compares what was built, so it works for every way of building a site. The wo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -20,7 +21,8 @@ from webordinary.publish.page_words import Block, PageWords, words_of
 
 CHANGES_TOLD = 12  # the rest is counted
 PAGES_COMPARED = 300
-COMPARED_BYTES = 6_000_000  # of all pages together, before and after
+COMPARED_BYTES = 24_000_000  # of all pages together, before and after
+PARSED_BYTES = 6_000_000  # of them; pages that changed like one before need not be
 PAGE_BYTES = 400_000  # a larger page is counted, not looked into
 BLOCKS_COMPARED = 300  # on each side, after what is the same at both ends is left out
 TEXT_CHARACTERS, NAME_CHARACTERS = 70, 60
@@ -33,6 +35,7 @@ _HOMES = ("index.html", "index.htm", "index.xhtml")
 _LOOKS = (".css", ".js", ".mjs", ".woff", ".woff2", ".ttf", ".otf")
 _PICTURES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif", ".svg")
 _FOR_MACHINES = (".xml", ".json", ".txt", ".map", ".webmanifest", ".rss", ".atom")
+_RELATIVE = re.compile(rb"""(?:href|src)\s*=\s*["']?(?!/|https?:|#)""", re.IGNORECASE)
 
 Part = TypeVar("Part")
 Key = tuple[Kind, str, str, str]
@@ -94,19 +97,24 @@ class _Comparison:
     after: Version
     mailed: Mapping[str, str]
     found: dict[Key, list[PageChange]] = field(default_factory=dict)  # the same, of several pages
+    known: dict[tuple[str, bytes, bytes], list[PageChange]] = field(default_factory=dict)  # by what differs
+    parsed: int = 0
 
     def told(self) -> list[PageChange]:
         old, new = self.before.files, self.after.files
         pages = [path for path in sorted(new, key=_home_first) if is_page(path)]
         both = [path for path in pages if path in old]
         added = {path for path in pages if path not in old}
-        silent = []
+        silent, unread = [], []
         for path in both:
-            if path in self.before.pages and path in self.after.pages:
-                seen = self._compared(path, added)
-                if not seen and old[path] != new[path]:
-                    silent.append(path)
-        unread = [path for path in both if old[path] != new[path] and path not in self.after.pages]
+            changes = self._compared(path, added)
+            if changes is None and old[path] != new[path]:
+                unread.append(path)
+            elif not changes and old[path] != new[path]:
+                silent.append(path)
+            for change in changes or ():
+                key = (change.kind, change.old, change.new, change.target)
+                self.found.setdefault(key, []).append(change)
         changes = [self._of_all(group, len(pages)) for group in self.found.values()]
         changes += [self._added(path) for path in sorted(added)]
         changes += [
@@ -120,22 +128,30 @@ class _Comparison:
 
     # --- one page -----------------------------------------------------------------------------------
 
-    def _compared(self, path: str, added: set[str]) -> bool:
+    def _compared(self, path: str, added: set[str]) -> list[PageChange] | None:
+        """What is different on a page; None if it was not read, or there is too much to look into."""
+        old, new = self.before.pages.get(path), self.after.pages.get(path)
+        if old is None or new is None:
+            return None
+        differs = _what_differs(old, new)
+        key = (path.rpartition("/")[0] if _RELATIVE.search(differs[1]) else "", *differs)
+        if old != new and key in self.known:  # the footer of 200 pages
+            return [replace(change, path=path) for change in self.known[key]]
+        self.parsed += len(old) + len(new)
+        if self.parsed > PARSED_BYTES:
+            return None
         was, now = self.before.words(path), self.after.words(path)
-        name = self._name(path, self.after)
-        before = sum(map(len, self.found.values()))
         new_links = self._new_links(path, was, now)
         to_new_pages = [label for label, target in new_links if target in added]
-        for change in (
+        changes = [
             *_headings_and_title(was, now),
             *_texts(was, now, [label for label, _ in new_links], to_new_pages),
             *self._pictures(path, was, now),
             *self._links(path, was, now),
-        ):
-            self.found.setdefault((change.kind, change.old, change.new, change.target), []).append(
-                replace(change, page=name, path=path)
-            )
-        return sum(map(len, self.found.values())) > before
+        ]
+        name = self._name(path, self.after)
+        self.known[key] = [replace(change, page=name, path=path) for change in changes]
+        return self.known[key]
 
     def _new_links(self, path: str, was: PageWords, now: PageWords) -> list[tuple[str, str]]:
         known = {label for label, _ in was.links}
@@ -257,6 +273,26 @@ def _alike(old: Block, new: Block) -> bool:
         return True
     matcher = SequenceMatcher(None, old.text[:400], new.text[:400], autojunk=False)
     return matcher.quick_ratio() >= PAIRED_AT_LEAST
+
+
+def _what_differs(old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """The stretch in which two pages differ, from the tag before it to the tag after it."""
+    head = _common_bytes(old, new)
+    tail = min(_common_bytes(old[::-1], new[::-1]), min(len(old), len(new)) - head)
+    start = max(old.rfind(b"<", 0, head), 0)
+    ends = [text.find(b"<", len(text) - tail) for text in (old, new)]
+    return old[start : ends[0] if ends[0] >= 0 else None], new[start : ends[1] if ends[1] >= 0 else None]
+
+
+def _common_bytes(one: bytes, other: bytes) -> int:
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[:middle] == other[:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _without(text: str, words: Sequence[str]) -> str:
