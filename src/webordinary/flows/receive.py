@@ -43,6 +43,7 @@ from webordinary.identify.intent import Wish, read_arrival, said, says_yes, wish
 from webordinary.identify.mail_id import mail_id
 from webordinary.identify.usual_language import usual_language
 from webordinary.intake.authenticate import Trust, authenticate
+from webordinary.intake.clean import one_line
 from webordinary.intake.files import web_ready
 from webordinary.intake.known import may_hide_own_words
 from webordinary.intake.language import declared_language, language_of
@@ -288,7 +289,7 @@ class Reception:
     async def _keep_files(self, mail: ParsedMail) -> tuple[KeptFile, ...]:
         keys = await asyncio.gather(*(self.backend.blobs.put(file.content) for file in mail.files))
         return tuple(
-            KeptFile(file.name, file.kind, key, _clean(file.claimed_name))
+            KeptFile(file.name, file.kind, key, one_line(file.claimed_name, CLAIMED_NAME_CHARACTERS))
             for file, key in zip(mail.files, keys, strict=True)
         )
 
@@ -296,7 +297,8 @@ class Reception:
         self, mail: ParsedMail, draft: Admission, lane: Lane, session: Session, intent: Intent
     ) -> MailRecord:
         record, instruction = draft.record, said(mail.own_words, mail.subject)
-        if not instruction and not record.files and not _brings_text(mail):
+        brings = any(one.kind in {StretchKind.QUOTED, StretchKind.FORWARDED} for one in mail.stretches)
+        if not instruction and not record.files and not brings:
             return await self._refuse_to_read(draft, "it was empty", MailProblem.EMPTY)
         project = await self.backend.directory.project(lane.project)
         policy = read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT)
@@ -369,13 +371,3 @@ class Reception:
 
     def _letter(self, kind: LetterKind, record: MailRecord, **facts: str) -> Letter:
         return Letter(record.id, kind, record.id, facts, self.clock.now())
-
-
-def _brings_text(mail: ParsedMail) -> bool:
-    return any(one.kind in {StretchKind.QUOTED, StretchKind.FORWARDED} for one in mail.stretches)
-
-
-def _clean(claimed_name: str) -> str:
-    """A file's name as its sender wrote it, in one line that can be shown and told to an agent."""
-    printable = "".join(character if character.isprintable() else " " for character in claimed_name)
-    return " ".join(storable(printable).split())[:CLAIMED_NAME_CHARACTERS]
