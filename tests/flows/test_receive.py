@@ -13,7 +13,7 @@ from webordinary.core.errors import CannotTellNow
 from webordinary.core.job import Arrival
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
-from webordinary.core.session_token import session_address
+from webordinary.core.session_token import session_address, shortened_id
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import CONFIRMATION
 from webordinary.ports.mail_checks import Checks
@@ -120,7 +120,7 @@ async def test_a_doubted_member_is_asked_at_the_address_on_file_and_can_confirm(
     await door.onboard("amelia/scott", SCOTT)
     doubted = await door.mail("Change the title", envelope=ELSEWHERE)
     assert await door.letters() == [(doubted.id, LetterKind.CONFIRM)]
-    token = session_address(SessionId(f"{CONFIRMATION}{doubted.id}"), KEY, ADDRESS)
+    token = session_address(SessionId(f"{CONFIRMATION}{shortened_id(doubted.id)}"), KEY, ADDRESS)
     confirming = replace(ELSEWHERE, recipients=(token,))
     stolen = await door.mail("yes", sender="eve@example.org", number="2", envelope=confirming)
     assert stolen.state is MailState.QUARANTINED

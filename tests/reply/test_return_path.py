@@ -9,7 +9,7 @@ from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.core.mail import LetterKind, MailId, SessionId
 from webordinary.core.outcome import Done
 from webordinary.core.return_path import SentLetter, letter_from_addresses, return_path
-from webordinary.core.session_token import session_address, session_from_address
+from webordinary.core.session_token import session_address, session_from_address, shortened_id
 from webordinary.ports.bounces import BOUNCES_TO_MARK
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
@@ -40,7 +40,7 @@ def test_nobody_else_can_make_one() -> None:
     other = return_path(SentLetter(MailId("f" * 32), LetterKind.DONE), KEY, US)
     signature = path.partition(".")[2]
     assert read(path, OTHER_KEY) is None
-    assert read(path.replace("0123", "0124", 1)) is None
+    assert read(path.replace("+a", "+b", 1)) is None
     assert read(path.replace("-don.", "-hel.")) is None
     assert read(other.partition(".")[0] + "." + signature) is None
     assert read(US) is None
@@ -51,6 +51,7 @@ def test_nobody_else_can_make_one() -> None:
 def test_a_return_path_is_no_reply_address_and_a_reply_address_no_return_path() -> None:
     """What one is signed for, the other must not do: a bounce is no word in a conversation."""
     assert session_from_address(return_path(LETTER, KEY, US), KEY) is None
+    assert read(session_address(SessionId(f"{shortened_id(MAIL)}-don"), KEY, US)) is None
     assert read(session_address(SessionId(f"{MAIL}-don"), KEY, US)) is None
 
 

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from webordinary.core.mail import LetterKind, MailId
-from webordinary.core.session_token import signature
+from webordinary.core.session_token import LOCAL_PART_CHARACTERS, lengthened_id, shortened_id, signature
 
-LOCAL_PART_CHARACTERS = 64  # RFC 5321
 KIND_CHARACTERS = 3
 _PURPOSE = b"webordinary return path\x00"
 _LETTER = re.compile(r"([a-z0-9]{1,32})-([a-z]{3})", re.ASCII)
@@ -34,7 +33,7 @@ class SentLetter:
 
 def return_path(letter: SentLetter, key: bytes, address: str) -> str:
     """Put a letter's name into our address; where that makes none, the address as it is."""
-    name = f"{letter.mail}-{letter.kind[:KIND_CHARACTERS]}"
+    name = f"{shortened_id(letter.mail)}-{letter.kind[:KIND_CHARACTERS]}"
     local, _, domain = address.rpartition("@")
     signed = f"{local}+{name}.{signature(name, key, _PURPOSE)}"
     fits = len(signed) <= LOCAL_PART_CHARACTERS and _LETTER.fullmatch(name)
@@ -56,4 +55,4 @@ def _letter(address: str, key: bytes) -> SentLetter | None:
     ):
         return None
     kind = next((kind for kind in LetterKind if kind.startswith(found[2])), None)
-    return SentLetter(MailId(found[1]), kind) if kind else None
+    return SentLetter(lengthened_id(found[1]), kind) if kind else None

@@ -13,13 +13,17 @@ import re
 from collections.abc import Iterable
 
 from webordinary.core.errors import BadInput
-from webordinary.core.mail import SessionId
+from webordinary.core.mail import MailId, SessionId
 
 KEY_BYTES_MIN = 16
 SIGNATURE_CHARACTERS = 16  # of base32: 80 bits
 SESSION_CHARACTERS = 48
+LOCAL_PART_CHARACTERS = 64  # RFC 5321; what we put behind the plus leaves a mailbox name so many:
+MAILBOX_NAME_CHARACTERS = 16
 
 _SESSION = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{SESSION_CHARACTERS - 2}}}[a-z0-9])?", re.ASCII)
+_MAIL_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_SHORT_ID = re.compile(r"[a-z2-7]{25}[aeimquy4]", re.ASCII)  # the last character has three bits
 _PURPOSE = b"webordinary session\x00"  # the same key may sign other things
 
 
@@ -52,6 +56,20 @@ def session_from_addresses(recipients: Iterable[str], header: str, key: bytes) -
     """Read the conversation from whom a mail was for, or else from our own header; "" if neither tells."""
     found = (session_from_address(text, key) for text in (*recipients, header))
     return next((session for session in found if session), "")
+
+
+def shortened_id(mail: MailId) -> str:
+    """A mail's id as part of an address, where room is scarce: 26 characters for 32 hexadecimal digits."""
+    if not _MAIL_ID.fullmatch(mail):
+        return mail
+    return base64.b32encode(bytes.fromhex(mail)).decode().rstrip("=").lower()
+
+
+def lengthened_id(short: str) -> MailId:
+    """Read a mail's id from a part of an address; what is no shortened one stays as it is."""
+    if not _SHORT_ID.fullmatch(short):
+        return MailId(short)
+    return MailId(base64.b32decode(f"{short.upper()}======").hex())
 
 
 def signature(name: str, key: bytes, purpose: bytes) -> str:

@@ -30,7 +30,7 @@ from webordinary.core.mail import (
     StretchKind,
     UnreadableMail,
 )
-from webordinary.core.session_token import session_from_addresses
+from webordinary.core.session_token import lengthened_id, session_from_addresses, shortened_id
 from webordinary.core.site import Session
 from webordinary.core.text import storable
 from webordinary.dispatch.arrival_policy import arrival_of, stop_means
@@ -64,7 +64,7 @@ JOB_INTENTS = {
     Wish.REDO: Intent.REDO,
     Wish.PUBLISH: Intent.PUBLISH,
 }
-CONFIRMATION = "confirm-"  # a token that was mailed to the address on file, for one mail
+CONFIRMATION = "yes-"  # a token that was mailed to the address on file, for one mail
 KNOWN_LANES_SHOWN = 20
 CLAIMED_NAME_CHARACTERS = 100
 SEE_FILES, SEE_TEXT = "See the attached files.", "See the text that came with this."
@@ -109,7 +109,7 @@ class Reception:
             return await self._unreadable(mail, draft, envelope)
         session_id = session_from_addresses(envelope.recipients, mail.session_header, self.token_key)
         if session_id.startswith(CONFIRMATION):
-            return await self._confirmed(mail, draft, session_id.removeprefix(CONFIRMATION))
+            return await self._confirmed(mail, draft, lengthened_id(session_id.removeprefix(CONFIRMATION)))
         checks = await self.checks.check(raw, envelope, mail.from_address)
         match authenticate(mail, checks, self.trust):
             case Authenticated(address, _, signed):
@@ -172,13 +172,16 @@ class Reception:
         letters = []
         if known:
             text = mail.own_words or "\n".join(stretch.text for stretch in mail.stretches)
-            facts = {"token": f"{CONFIRMATION}{record.id}", "excerpt": storable(text[:EXCERPT_CHARACTERS])}
+            facts = {
+                "token": f"{CONFIRMATION}{shortened_id(record.id)}",
+                "excerpt": storable(text[:EXCERPT_CHARACTERS]),
+            }
             letters.append(self._letter(LetterKind.CONFIRM, record, **facts))
         return await self._keep(draft, MailState.QUARANTINED, doubt.reason, *letters)
 
-    async def _confirmed(self, mail: ParsedMail, draft: Admission, confirmed: str) -> MailRecord:
+    async def _confirmed(self, mail: ParsedMail, draft: Admission, confirmed: MailId) -> MailRecord:
         """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""
-        original = await self.backend.mailbox.mail(MailId(confirmed))
+        original = await self.backend.mailbox.mail(confirmed)
         if original is None or original.from_address != mail.from_address:
             reason = "it confirms a mail that is not its sender's"
             return await self._keep(draft, MailState.QUARANTINED, reason)

@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import POSTMASTER
+from webordinary.core.session_token import MAILBOX_NAME_CHARACTERS
 from webordinary.dispatch.quota import QuotaLimits
 
 PREFIX = "WEBORDINARY_MAIL_"
@@ -89,6 +90,11 @@ def read_mail(table: Mapping[str, object], environment: Mapping[str, str] = os.e
         )
     if found.address.lower().partition("@")[0] == POSTMASTER:
         raise BadInput("[mail] address can't be the postmaster's: mail to the postmaster is kept for you")
+    if len(found.address.rpartition("@")[0]) > MAILBOX_NAME_CHARACTERS:
+        raise BadInput(
+            f"[mail] address has more than {MAILBOX_NAME_CHARACTERS} characters before the @:"
+            " that leaves no room for the names of conversations behind a plus"
+        )
     if found.connections_per_address < 1:
         raise BadInput("[mail] connections_per_address must be at least 1")
     if bool(found.tls_certificate) != bool(found.tls_key):
