@@ -145,8 +145,10 @@ class _Ended:
 
 
 class _NoMail:
-    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
-        del signed
+    async def read(
+        self, raw: bytes, signed: SignedParts | None = None, sender: str = ""
+    ) -> ParsedMail | UnreadableMail:
+        del signed, sender
         return UnreadableMail("", f"{len(raw)} bytes that nobody sent")
 
 

@@ -110,7 +110,7 @@ FROM_CASES = [
         "an address in an encoded word",
         lambda: forged(b"From: " + ENCODED + b",<mallory@evil.example>"),
         lambda: honest(b"From: =?utf-8?q?Ow=C3=B1er?= <owner@victim.example>"),
-        "a From header that is not plainly one name and one address",
+        "a From header in which two readers see two addresses",
         number="a15",
         stopped_by=READING,
     ),

@@ -42,8 +42,10 @@ SCOTT, MARY = "scott@example.com", "mary@example.com"
 class Reader:
     """Reads in this process: the bounds have tests of their own."""
 
-    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
-        return read(raw, ("webordinary.example",), signed)
+    async def read(
+        self, raw: bytes, signed: SignedParts | None = None, sender: str = ""
+    ) -> ParsedMail | UnreadableMail:
+        return read(raw, ("webordinary.example",), signed, sender)
 
 
 class NoPictures:

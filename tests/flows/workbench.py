@@ -38,8 +38,10 @@ PAGE = "<!doctype html>\n<title>Old</title>\n<h1>Hello</h1>\n<p>Some text</p>\n"
 class Reader:
     """Reads in this process: the bounds have tests of their own."""
 
-    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
-        return read(raw, ("webordinary.example",), signed)
+    async def read(
+        self, raw: bytes, signed: SignedParts | None = None, sender: str = ""
+    ) -> ParsedMail | UnreadableMail:
+        return read(raw, ("webordinary.example",), signed, sender)
 
 
 class Scripted:

@@ -23,6 +23,12 @@ ONE_ADDRESS = {
     "o'neil@example.com": "o'neil@example.com",
     "owner@localhost": "owner@localhost",
     '"Scott @ Amelia" <scott@example.com>': "scott@example.com",
+    # Unusual, but there is only one way to read it.
+    "scott@example.com (comment)": "scott@example.com",
+    "(comment) scott@example.com": "scott@example.com",
+    "Miller, Scott <scott@example.com>": "scott@example.com",
+    "[Amelia] Scott <scott@example.com>": "scott@example.com",
+    "Scott [Amelia, Inc.] <scott@example.com> (away)": "scott@example.com",
 }
 NOBODY = [
     "",
@@ -37,6 +43,13 @@ NOBODY = [
     "Scott <scott@example.com> <mallory@evil.example.org>",
     "<scott@example.com><mallory@evil.example.org>",
     "<<scott@example.com>>",
+    "scott@example.com (mallory@evil.example.org)",
+    "scott@example.com (a (nested) one)",
+    "Miller, mallory@evil.example.org <scott@example.com>",
+    "mallory@evil.example.org, <scott@example.com>",
+    "scott, mallory@evil.example.org",
+    "Team: Scott <scott@example.com>",
+    "[mallory@evil.example.org] <scott@example.com>",
     "<mallory@evil.example.org>scott@example.com",
     "scott@example.com <mallory@evil.example.org>",
     "scott@example.com<mallory@evil.example.org>",
@@ -56,10 +69,8 @@ NOBODY = [
     "Group: scott@example.com, a@example.org;",
     "undisclosed-recipients:;",
     "scott@example.com (mallory@evil.example.org)",
-    "scott@example.com (comment)",
     "Scott ( <scott@example.com>",
     'Scott "(" ( <scott@example.com>',
-    "(comment) scott@example.com",
     "scott(comment)@example.com",
     "scott@(comment)example.com",
     "scott@example.com@evil.example.org",
@@ -80,7 +91,6 @@ NOBODY = [
     "Scott <scott @example.com>",
     "Scott <scott@example.com",
     "Scott scott@example.com>",
-    "Miller, Scott <scott@example.com>",
     "Amelia: Scott <scott@example.com>",
     "<@evil.example.org:scott@example.com>",
     "x" * 65 + "@example.com",
@@ -157,3 +167,15 @@ def test_line_ends_without_carriage_returns_are_line_ends() -> None:
     mail = read(b"From: scott@example.com\nSubject: x\n\nhello\n")
     assert isinstance(mail, ParsedMail)
     assert (mail.from_address, mail.subject, mail.own_words) == ("scott@example.com", "x", "hello")
+
+
+def test_a_name_in_latin_1_does_not_hide_an_address() -> None:
+    mail = mail_from("From: J\xfcrgen <scott@example.com>".encode("latin-1"))
+    assert isinstance(mail, ParsedMail)
+    assert mail.from_address == "scott@example.com"
+
+
+def test_an_unclear_sender_leaves_all_that_could_be_asked() -> None:
+    mail = mail_from(b"From: Scott <Scott@example.com>, Mallory <mallory@evil.example.org>")
+    assert isinstance(mail, UnreadableMail)
+    assert mail.maybe_from == ("scott@example.com", "mallory@evil.example.org")

@@ -43,8 +43,10 @@ TOKEN_KEY = b"k" * 32
 class Reader:
     """Reads in this process: the bounds have tests of their own."""
 
-    async def read(self, raw: bytes, signed: SignedParts | None = None) -> ParsedMail | UnreadableMail:
-        return read(raw, ("us.example",), signed)
+    async def read(
+        self, raw: bytes, signed: SignedParts | None = None, sender: str = ""
+    ) -> ParsedMail | UnreadableMail:
+        return read(raw, ("us.example",), signed, sender)
 
 
 @cache

@@ -170,24 +170,24 @@ class BoundedReader:
         self._waiting: deque[_Waiting] = deque()
         self._batches: set[asyncio.Task[None]] = set()
 
-    async def read(self, raw: bytes, signed: SignedParts | None = None) -> Mail:
+    async def read(self, raw: bytes, signed: SignedParts | None = None, sender: str = "") -> Mail:
         """See `MailReader.read`."""
-        if signed is not None or len(raw) > TOGETHER_BYTES:
-            return await self._read_alone(raw, signed)
+        if signed is not None or sender or len(raw) > TOGETHER_BYTES:
+            return await self._read_alone(raw, signed, sender)
         if self._busy >= self._bounded.processes or self._waiting:
             waiting = _Waiting(raw, asyncio.get_running_loop().create_future())
             self._waiting.append(waiting)
             return await waiting.mail
         self._busy += 1
         try:
-            return await self._read_alone(raw, None)
+            return await self._read_alone(raw)
         finally:
             self._busy -= 1
             self._read_waiting()
 
-    async def _read_alone(self, raw: bytes, signed: SignedParts | None) -> Mail:
+    async def _read_alone(self, raw: bytes, signed: SignedParts | None = None, sender: str = "") -> Mail:
         try:
-            return await self._bounded.run(read, raw, self._own_domains, signed)
+            return await self._bounded.run(read, raw, self._own_domains, signed, sender)
         except OutOfBounds:
             return unread(raw, TOO_MUCH, self._own_domains)
 
@@ -208,7 +208,7 @@ class BoundedReader:
             except OutOfBounds:
                 mails = []
             if len(mails) != len(some):
-                mails = [await self._read_alone(raw, None) for raw in raws]
+                mails = [await self._read_alone(raw) for raw in raws]
             for one, mail in zip(some, mails, strict=True):
                 if not one.mail.done():
                     one.mail.set_result(mail)

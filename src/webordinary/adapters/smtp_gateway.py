@@ -19,7 +19,7 @@ from webordinary.adapters.smtp_conversation import Conversation, LmtpConversatio
 from webordinary.adapters.smtp_spool import NO_ROOM, ReadingRoom, Spool, SpoolRoom
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
 from webordinary.core.mail import Envelope, MailRecord
-from webordinary.core.own_address import lives_here
+from webordinary.core.own_address import is_ours, lives_here
 
 log = logging.getLogger("webordinary.gateway")
 
@@ -47,6 +47,7 @@ class Listening:
     port: int = 2525
     hostname: str = "localhost"  # what we call ourselves
     address: str = "edit@localhost"  # the one mailbox; its plus-addresses are ours too
+    aliases: tuple[str, ...] = ()  # other addresses of it, which a server before us may leave as they are
     tls: ssl.SSLContext | None = None
     lmtp: bool = False
     connections_per_address: int = 20
@@ -173,7 +174,9 @@ class SmtpGateway:
         self, server: SMTP, _session: Session, envelope: SmtpEnvelope, address: str, options: list[str]
     ) -> str:
         """Refuse at once whoever does not live here."""
-        if not lives_here(address, self._listening.address):
+        where = self._listening
+        is_alias = any(is_ours(address, alias) for alias in where.aliases)
+        if not is_alias and not lives_here(address, where.address):
             return "550 5.1.1 There is no such mailbox here"
         if len(envelope.rcpt_tos) >= (1 if isinstance(server, LMTP) else RECIPIENTS_MAX):
             return "452 4.5.3 Too many recipients, send the rest separately"

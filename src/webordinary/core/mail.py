@@ -12,6 +12,8 @@ from webordinary.core.lane import Lane
 from webordinary.core.language import Language
 from webordinary.core.text import storable
 
+EXCERPT_CHARACTERS = 600
+
 MailId = NewType("MailId", str)  # made by us from Message-ID or content; safe as a key and as a file name
 SessionId = NewType("SessionId", str)
 POSTMASTER = "postmaster"  # whoever answers for a mail server; every server has this mailbox
@@ -157,6 +159,12 @@ class ParsedMail:
         """What the sender wrote, without what is marked as anything else."""
         return own_words(self.stretches)
 
+    @property
+    def excerpt(self) -> str:
+        """Its beginning, for somebody who is asked whether to carry it out: a subject is not enough."""
+        text = self.own_words or "\n".join(stretch.text for stretch in self.stretches)
+        return storable(text[:EXCERPT_CHARACTERS])
+
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMail:
@@ -168,6 +176,7 @@ class UnreadableMail:
     reply_to: str = ""  # the one From address if at least that was clear, else ""
     automatic: Automatic | None = None
     problem: MailProblem = MailProblem.DAMAGED
+    maybe_from: tuple[str, ...] = ()  # if it was not: the addresses that are in its From lines
 
     def bare(self) -> ParsedMail:
         """As much of it as authentication looks at."""

@@ -19,6 +19,7 @@ from webordinary.core.mail import (
 from webordinary.core.return_path import SentLetter, letter_from_addresses
 from webordinary.core.session_token import session_from_addresses
 from webordinary.identify.intent import says_yes
+from webordinary.identify.members import is_member
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.auto_replies import envelope_automation
 from webordinary.intake.delivery_report import why_undeliverable
@@ -62,7 +63,7 @@ class AutomaticMail:
             case Automation.INDIRECT:
                 return await self._told(mail, record, raw, envelope, automatic)
             case Automation.SUSPECT:
-                known = await self.backend.directory.lanes_of(record.from_address)
+                known = await is_member(record.from_address, self.backend.directory)
                 return None if known else SetAside(automatic.reason)
 
     async def wanted_after_all(
@@ -85,7 +86,7 @@ class AutomaticMail:
         if not reason or answered is None:
             return SetAside(automatic.reason)
         member = answered.from_address
-        if await self.backend.directory.lanes_of(member):
+        if await is_member(member, self.backend.directory):
             await self.backend.bounces.note(member, str(letter), reason)
         return SetAside(f"the letter {letter} to {member} came back: {reason}")
 
@@ -102,7 +103,7 @@ class AutomaticMail:
         A list takes away what shows who wrote a mail: that nothing speaks against it is enough here, for
         the letter goes to the address on file.
         """
-        known = await self.backend.directory.lanes_of(record.from_address)
+        known = await is_member(record.from_address, self.backend.directory)
         if not known or isinstance(mail, UnreadableMail):
             return SetAside(automatic.reason)
         checks = await self.checks.check(raw, envelope, mail.from_address)
@@ -110,5 +111,6 @@ class AutomaticMail:
         if not isinstance(verdict, Authenticated) and not verdict.weak:
             return SetAside(automatic.reason)
         about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
-        letter = Letter(about, LetterKind.SET_ASIDE, record.id, {"token": f"{ASIDE}{record.id}"})
+        facts = {"token": f"{ASIDE}{record.id}", "excerpt": mail.excerpt}
+        letter = Letter(about, LetterKind.SET_ASIDE, record.id, facts)
         return SetAside(automatic.reason, (letter,))

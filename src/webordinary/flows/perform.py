@@ -240,7 +240,11 @@ class Performance:
     ) -> tuple[Stretch, ...]:
         """Read what is new in the mail; what is too long for the prompt is laid beside the mail's files."""
         tools = self._tools
-        parsed = await tools.reader.read(await tools.blobs.get(mail.blob)) if mail else None
+        parsed = (
+            await tools.reader.read(await tools.blobs.get(mail.blob), sender=mail.from_address)
+            if mail
+            else None
+        )
         if mail is None or not isinstance(parsed, ParsedMail):
             return ()
         history = History(tools.backend, tools.reader, tools.letters)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
+from webordinary.core.addresses import without_tag
 from webordinary.core.errors import CannotTellNow
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
@@ -32,15 +33,15 @@ from webordinary.core.mail import (
 )
 from webordinary.core.session_token import lengthened_id, session_from_addresses, shortened_id
 from webordinary.core.site import Session
-from webordinary.core.text import storable
 from webordinary.dispatch.arrival_policy import arrival_of, stop_means
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.history import History
+from webordinary.flows.records import new_record
 from webordinary.flows.status import status_of
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, read_arrival, said, says_yes, wish_of
-from webordinary.identify.mail_id import mail_id
+from webordinary.identify.members import address_on_file, is_member
 from webordinary.identify.usual_language import usual_language
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.clean import one_line
@@ -68,7 +69,6 @@ CONFIRMATION = "yes-"  # a token that was mailed to the address on file, for one
 KNOWN_LANES_SHOWN = 20
 CLAIMED_NAME_CHARACTERS = 100
 SEE_FILES, SEE_TEXT = "See the attached files.", "See the text that came with this."
-EXCERPT_CHARACTERS = 600
 
 Mail = ParsedMail | UnreadableMail
 
@@ -95,7 +95,7 @@ class Reception:
         now raises `CannotTellNow` instead of being doubted for good.
         """
         mail = await self.reader.read(raw)
-        draft = Admission(self._record(mail), raw)
+        draft = Admission(new_record(mail, self.clock.now()), raw)
         if envelope.is_for_postmaster:
             return await self._keep(draft, MailState.QUARANTINED, "it is for the postmaster")
         looking = AutomaticMail(self.backend, self.checks, self.clock, self.trust, self.token_key)
@@ -126,7 +126,7 @@ class Reception:
 
     async def keep_unread(self, header: bytes, reason: str) -> MailRecord:
         """Keep what is known of a mail that is not taken, its header and why, for the operator."""
-        draft = Admission(self._record(await self.reader.read(header)), header)
+        draft = Admission(new_record(await self.reader.read(header), self.clock.now()), header)
         return await self._keep(draft, MailState.QUARANTINED, reason)
 
     async def _from_signer(
@@ -140,49 +140,21 @@ class Reception:
         session_id = session_from_addresses(signed.recipients, bound.session_header, self.token_key)
         return await self._from_member(bound, draft, sender, session_id)
 
-    def _record(self, mail: Mail) -> MailRecord:
-        sender = mail.from_address if isinstance(mail, ParsedMail) else mail.reply_to
-        record = MailRecord(
-            id=mail_id(mail.message_id or mail.content_hash, sender),
-            message_id=mail.message_id,
-            state=MailState.QUARANTINED,
-            reason="",
-            from_address=sender,
-            subject="",
-            references=(),
-            received_at=self.clock.now(),
-            blob="",  # named by the store
-        )
-        if isinstance(mail, UnreadableMail):
-            return record
-        return replace(
-            record,
-            subject=mail.subject,
-            references=mail.references,
-            skipped=mail.skipped,
-            language=language_of(mail.own_words) or declared_language(mail.declared_language),
-        )
-
     # --- who may not, and who might -----------------------------------------------------------------
 
     async def _doubted(self, mail: ParsedMail, draft: Admission, doubt: NotAuthenticated) -> MailRecord:
         """Keep it for the operator. A member whose server proves little is asked at the address on file."""
         record = draft.record
-        known = doubt.weak and await self.backend.directory.lanes_of(record.from_address)
         letters = []
-        if known:
-            text = mail.own_words or "\n".join(stretch.text for stretch in mail.stretches)
-            facts = {
-                "token": f"{CONFIRMATION}{shortened_id(record.id)}",
-                "excerpt": storable(text[:EXCERPT_CHARACTERS]),
-            }
+        if doubt.weak and await is_member(record.from_address, self.backend.directory):
+            facts = {"token": f"{CONFIRMATION}{shortened_id(record.id)}", "excerpt": mail.excerpt}
             letters.append(self._letter(LetterKind.CONFIRM, record, **facts))
         return await self._keep(draft, MailState.QUARANTINED, doubt.reason, *letters)
 
     async def _confirmed(self, mail: ParsedMail, draft: Admission, confirmed: MailId) -> MailRecord:
         """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""
         original = await self.backend.mailbox.mail(confirmed)
-        if original is None or original.from_address != mail.from_address:
+        if original is None or without_tag(original.from_address) != without_tag(mail.from_address):
             reason = "it confirms a mail that is not its sender's"
             return await self._keep(draft, MailState.QUARANTINED, reason)
         if not says_yes(said(mail.own_words, mail.subject)):
@@ -193,7 +165,8 @@ class Reception:
 
     async def _take_up(self, original: MailRecord, sender: str, lane: Lane | None) -> None:
         """Go on with a mail that had to wait for its sender's word."""
-        mail = await self.reader.read(await self.backend.blobs.get(original.blob))
+        raw = await self.backend.blobs.get(original.blob)
+        mail = await self.reader.read(raw, sender=original.from_address)
         if not isinstance(mail, ParsedMail):
             return
         if lane is None:
@@ -204,12 +177,21 @@ class Reception:
     async def _unreadable(self, mail: UnreadableMail, draft: Admission, envelope: Envelope) -> MailRecord:
         """Answer with a plain sentence, but only to somebody who was shown to have written it."""
         if not mail.reply_to:
-            return await self._keep(draft, MailState.QUARANTINED, mail.reason)
+            return await self._unclear(mail, draft)
         checks = await self.checks.check(draft.raw, envelope, mail.reply_to)
         verdict = authenticate(mail.bare(), checks, self.trust)
         if isinstance(verdict, NotAuthenticated):
             return await self._keep(draft, MailState.QUARANTINED, f"{mail.reason}; {verdict.reason}")
         return await self._refuse_to_read(draft, mail.reason, mail.problem)
+
+    async def _unclear(self, mail: UnreadableMail, draft: Admission) -> MailRecord:
+        """Ask the one member who may have written a mail whose From can be read in more than one way."""
+        members = [address for address in mail.maybe_from if await is_member(address, self.backend.directory)]
+        read = await self.reader.read(draft.raw, sender=members[0]) if len(members) == 1 else None
+        if not isinstance(read, ParsedMail):
+            return await self._keep(draft, MailState.QUARANTINED, mail.reason)
+        draft = replace(draft, record=new_record(read, self.clock.now()))
+        return await self._doubted(read, draft, NotAuthenticated(mail.reason, weak=True))
 
     # --- members --------------------------------------------------------------------------------------
 
@@ -217,6 +199,7 @@ class Reception:
         self, mail: ParsedMail, draft: Admission, sender: str, session_id: str
     ) -> MailRecord:
         ports = self.backend
+        sender = await address_on_file(sender, ports.directory)
         match await identify(mail, sender, session_id, ports.mailbox, ports.directory):
             case Found() as found:
                 return await self._dispatch(mail, draft, sender, found)

@@ -64,7 +64,7 @@ async def identify(
         return _in_conversation(session, lanes, sender, "session" if session.id == session_id else "thread")
     if not lanes:
         return Stranger(f"{sender} is not a member of any project")
-    question = await _open_question(mail, sender, mailbox)
+    question = await _open_question(mail, mailbox)
     if question is not None:
         return AnswerTo(question, lanes)
     return Found(lanes[0], None, "sender") if len(lanes) == 1 else Several(lanes)
@@ -87,10 +87,10 @@ def _in_conversation(session: Session, lanes: Sequence[Lane], sender: str, how: 
     return Stranger(f"{sender} is not a member of {project}, whose conversation this is", project)
 
 
-async def _open_question(mail: ParsedMail, sender: str, mailbox: Mailbox) -> MailRecord | None:
+async def _open_question(mail: ParsedMail, mailbox: Mailbox) -> MailRecord | None:
     """Find the sender's own mail that we answered with the question which project it is about."""
     for message_id in reversed(_thread_ids(mail)):
-        record = await mailbox.mail(MailId(mail_id(message_id, sender)))
+        record = await mailbox.mail(MailId(mail_id(message_id, mail.from_address)))
         if record is not None and record.state is MailState.ANSWERED and record.reason == ASKED:
             return record
     return None

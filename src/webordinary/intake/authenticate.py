@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-from webordinary.core.addresses import without_tag
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import (
     Authenticated,
@@ -26,6 +25,7 @@ from webordinary.core.mail import (
     SignedOnly,
     SignedParts,
 )
+from webordinary.core.own_address import is_ours
 from webordinary.ports.mail_checks import Checks, Signature, Spf, Upstream
 
 LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))
@@ -85,8 +85,7 @@ class Trust:
 
     def ours(self, addresses: Iterable[str]) -> tuple[str, ...]:
         """Pick our own addresses and their plus-addresses out of others."""
-        own = {address.lower() for address in self.addresses}
-        return tuple(address for address in addresses if address in own or without_tag(address) in own)
+        return tuple(one for one in addresses if any(is_ours(one, own) for own in self.addresses))
 
     def is_local(self, peer: str) -> bool:
         """Say whether the mail was handed over by this machine, and that is to be believed."""

@@ -20,6 +20,7 @@ MIME_DEPTH = 25
 MIME_PARTS = 300
 FIELD_CHARACTERS = 4_000  # of one header of one part; the rest of a longer one is not looked at
 FROM_BYTES = 1_000
+FROM_LINES = 10  # looked at where it is not clear which one counts
 ADDRESS_CHARACTERS = 254
 LOCAL_PART_CHARACTERS = 64
 ID_CHARACTERS = 500  # of one Message-ID

@@ -28,7 +28,7 @@ from webordinary.intake.headers import Headers, read_headers
 from webordinary.intake.limits import ID_CHARACTERS, INSTRUCTION_CHARACTERS, SUBJECT_CHARACTERS, TEXT_LINES
 from webordinary.intake.parts import check_size, read_parts
 from webordinary.intake.problems import CannotRead
-from webordinary.intake.sender import one_sender
+from webordinary.intake.sender import addresses_in_from, one_sender
 from webordinary.intake.signed_view import signed_view
 from webordinary.intake.text import manner, marked
 
@@ -40,11 +40,11 @@ INSTRUCTION_TOO_LONG = (
 
 
 def read(
-    raw: bytes, own_domains: Collection[str] = (), signed: SignedParts | None = None
+    raw: bytes, own_domains: Collection[str] = (), signed: SignedParts | None = None, sender: str = ""
 ) -> ParsedMail | UnreadableMail:
     """Understand a mail, or say in plain words why not. `own_domains` are those in our own Message-IDs.
 
-    With `signed`, nothing is looked at but that.
+    With `signed`, nothing is looked at but that. With `sender`, that is who wrote it: they said so.
     """
     if signed is not None:
         try:
@@ -52,7 +52,7 @@ def read(
         except CannotRead as problem:
             return UnreadableMail(content_hash(raw), problem.reason)
     try:
-        top = _read_top(raw, own_domains)
+        top = _read_top(raw, own_domains, sender)
     except CannotRead as problem:
         return UnreadableMail(content_hash(raw), problem.reason, problem=problem.problem)
     try:
@@ -94,15 +94,21 @@ class _Top:
 
     def unreadable(self, reason: str, problem: MailProblem = MailProblem.DAMAGED) -> UnreadableMail:
         return UnreadableMail(
-            self.content_hash, reason, self.message_id, self.sender, self.automatic, problem
+            self.content_hash,
+            reason,
+            self.message_id,
+            reply_to=self.sender,
+            automatic=self.automatic,
+            problem=problem,
+            maybe_from=() if self.sender else addresses_in_from(self.headers),
         )
 
 
-def _read_top(raw: bytes, own_domains: Collection[str]) -> _Top:
+def _read_top(raw: bytes, own_domains: Collection[str], sender: str = "") -> _Top:
     headers = read_headers(raw)
-    sender, problem = "", ""
+    problem = ""
     try:
-        sender = one_sender(headers)
+        sender = sender or one_sender(headers)
     except CannotRead as unclear:
         problem = unclear.reason
     ids = headers.ids("message-id")

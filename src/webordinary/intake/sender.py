@@ -1,7 +1,7 @@
 """Who a mail says it is from: exactly one From header with exactly one address, or nobody.
 
 Everything that servers, libraries and people could read differently is refused. What is accepted here was
-read by our own narrow grammar *and* by the standard library, and both found the same address.
+read by our own narrow grammar *and* by the standard library, which found no other address.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from email.policy import default as default_policy
 
 from webordinary.intake.headers import Headers, words_decoded
-from webordinary.intake.limits import ADDRESS_CHARACTERS, FROM_BYTES, LOCAL_PART_CHARACTERS
+from webordinary.intake.limits import ADDRESS_CHARACTERS, FROM_BYTES, FROM_LINES, LOCAL_PART_CHARACTERS
 from webordinary.intake.problems import CannotRead
 
 NO_FROM = "it does not say who it is from"
@@ -23,11 +23,15 @@ OTHER_ADDRESS = "its sender's name looks like another address than the one it is
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(?:\.{_ATOM})*)@(?P<domain>{_LABEL}(?:\.{_LABEL})*)", re.ASCII)
+_QUOTED = r'"(?:[^"\\\x00-\x1f\x7f]|\\[\x20-\x7e])*+"'
+_COMMENT = r'\([^()<>@"\\\x00-\x1f\x7f]*+\)'
+_AROUND = rf"(?:[ ]|{_COMMENT})*+"
 # A name, then the address in angle brackets. The name's words have nothing in them that means something in an
-# address; a quoted name may.
+# address but for a comma, which many programs do not quote; a quoted name may.
 _MAILBOX = re.compile(
-    r"""(?P<name>(?:[^<>@,;:"\\\x00-\x1f\x7f]|"(?:[^"\\\x00-\x1f\x7f]|\\[\x20-\x7e])*+")*+)<(?P<address>[^<>\s]+)>"""
+    rf"""(?P<name>(?:[^<>@;:"()\\\x00-\x1f\x7f]|{_QUOTED}|{_COMMENT})*+)<(?P<address>[^<>\s]+)>{_AROUND}"""
 )
+_BARE = re.compile(rf"{_AROUND}(?P<address>[^<>()\s]+){_AROUND}")
 _LOOKS_LIKE_ADDRESS = re.compile(r"[^\s@<>()\[\]\"',;:]+@[^\s@<>()\[\]\"',;:]+\.[^\s@<>()\[\]\"',;:]+")
 
 
@@ -40,19 +44,32 @@ def one_sender(headers: Headers) -> str:
         raise CannotRead(TWO_FROM)
     if len(values[0]) > FROM_BYTES:
         raise CannotRead(UNCLEAR_FROM)
-    try:
-        value = values[0].decode("utf-8").replace("\t", " ").strip(" ")
-    except UnicodeDecodeError:
-        raise CannotRead(UNCLEAR_FROM) from None
-    address = _by_our_grammar(value)
-    if _by_the_library(value) != address:
+    address = _by_our_grammar(_text(values[0]))
+    if not _by_the_library(_text(values[0])) <= {address}:
         raise CannotRead(UNCLEAR_FROM)
     return address
 
 
+def addresses_in_from(headers: Headers) -> tuple[str, ...]:
+    """All that looks like an address in the From lines, lower case: whom to ask where it is not clear."""
+    lines = (words_decoded(_text(value[:FROM_BYTES])) for value in headers.all("from")[:FROM_LINES])
+    found = (address.lower() for line in lines for address in _LOOKS_LIKE_ADDRESS.findall(line))
+    return tuple(dict.fromkeys(found))
+
+
+def _text(value: bytes) -> str:
+    """The line as text. Old programs write names in Latin-1; an address is ASCII either way."""
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        text = value.decode("latin-1")
+    return text.replace("\t", " ").strip(" ")
+
+
 def _by_our_grammar(value: str) -> str:
     mailbox = _MAILBOX.fullmatch(value)
-    address = _ADDRESS.fullmatch(mailbox["address"] if mailbox else value)
+    found = mailbox or _BARE.fullmatch(value)
+    address = _ADDRESS.fullmatch(found["address"]) if found else None
     if address is None:
         raise CannotRead(SEVERAL_ADDRESSES if value.count("@") > 1 else UNCLEAR_FROM)
     written = address[0].lower()
@@ -70,12 +87,12 @@ def _harmless(name: str, address: str) -> bool:
     return all(found.lower().strip(".") == address for found in _LOOKS_LIKE_ADDRESS.findall(shown))
 
 
-def _by_the_library(value: str) -> str:
-    """The standard library's second opinion; "" if it sees anything but one address."""
+def _by_the_library(value: str) -> set[str]:
+    """The standard library's second opinion: all addresses that it sees. A group is one of its own."""
     try:
         parsed = default_policy.header_factory("from", value)
-        addresses = [str(address.addr_spec) for address in parsed.addresses]
-        is_group = any(group.display_name is not None for group in parsed.groups)
+        addresses = {str(address.addr_spec).lower() for address in parsed.addresses}
+        groups = {f"{group.display_name}:" for group in parsed.groups if group.display_name is not None}
     except Exception:  # noqa: BLE001 - it raises in many ways, none of them documented
-        return ""
-    return addresses[0].lower() if len(addresses) == 1 and not is_group else ""
+        return {UNCLEAR_FROM}
+    return {address for address in addresses if "@" in address} | groups

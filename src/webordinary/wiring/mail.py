@@ -126,6 +126,7 @@ def _listening(mail: MailSettings, trust: Trust, home: Path) -> Listening:
         port=mail.smtp_port,
         hostname=mail.ehlo_name or mail.address.rpartition("@")[2],
         address=mail.address,
+        aliases=mail.aliases,
         tls=tls,
         lmtp=mail.lmtp,
         connections_per_address=mail.connections_per_address,

@@ -26,8 +26,9 @@ _MBOX_LINE = re.compile(rb"From [^\s:]+ +[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\
 _WORD = rb"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~.\[\]\x80-\xff-]"
 _QUOTED = rb'"(?:[^"\\]|\\.)*"'
 _COMMENT = rb'\([^()<>@"\\]*\)'
-_NAMED = re.compile(rb"(?:[ \t]|" + _WORD + rb"|" + _QUOTED + rb"|" + _COMMENT + rb")*<([^<>]*)>[ \t]*")
-_TRAILING_COMMENT = re.compile(rb"[ \t]" + _COMMENT + rb"[ \t]*\Z")
+_AROUND = rb"(?:[ \t]|" + _COMMENT + rb")*"
+_NAMED = re.compile(rb"(?:[ \t,]|" + _WORD + rb"|" + _QUOTED + rb"|" + _COMMENT + rb")*<([^<>]*)>" + _AROUND)
+_BARE = re.compile(_AROUND + rb"([^<>()\s]+)" + _AROUND)
 _MAILBOXES = re.compile(rb"(?:[^\",()\\]|" + _QUOTED + rb"|" + _COMMENT + rb")+|,")
 
 
@@ -114,8 +115,8 @@ def sender_of(message: Message) -> Address:
     value = found[0].unfolded
     if found[0].has_blank_line or len(value) > FROM_BYTES_MAX:
         raise Ambiguous("a From header folded or filled in an unusual way")
-    named = _NAMED.fullmatch(value)
-    address = plain_address((named[1] if named else value).decode("ascii", "replace"))
+    named = _NAMED.fullmatch(value) or _BARE.fullmatch(value)
+    address = plain_address(named[1].decode("ascii", "replace")) if named else None
     if address is None:
         raise Ambiguous("a From header that is not plainly one name and one address")
     return address
@@ -130,8 +131,8 @@ def recipients_of(message: Message, key: str) -> tuple[str, ...]:
     mailboxes = _MAILBOXES.findall(value)
     if sum(map(len, mailboxes)) < len(value):
         return ()  # a quote or a comment that does not end where it should: who knows what is outside of it
-    named = [(_NAMED.fullmatch(mailbox), _TRAILING_COMMENT.sub(b"", mailbox)) for mailbox in mailboxes]
-    texts = ((name[1] if name else bare.strip(b" \t")).decode("ascii", "replace") for name, bare in named)
+    named = (_NAMED.fullmatch(mailbox) or _BARE.fullmatch(mailbox) for mailbox in mailboxes)
+    texts = (name[1].decode("ascii", "replace") for name in named if name)
     addresses = (plain_address(text) for text in texts)
     return tuple(f"{address.local}@{address.domain}".lower() for address in addresses if address)
 
