@@ -8,6 +8,7 @@ from tests.authentication.world import BODY, OWNER, US, letter
 from tests.flows.door import KEY
 from webordinary.core.mail import LetterKind, MailState, SessionId
 from webordinary.core.session_token import session_address, shortened_id
+from webordinary.flows.receive import CONFIRMATION
 
 TAGGED = "owner+shop@victim.example"
 
@@ -63,7 +64,7 @@ async def test_an_ambiguous_from_is_asked_about_and_carried_out_on_a_yes(server:
     assert (record.state, record.from_address) == (MailState.QUARANTINED, OWNER)
     assert await server.letters() == [LetterKind.CONFIRM]
     assert await server.jobs() == []
-    confirming = session_address(SessionId(f"confirm-{shortened_id(record.id)}"), KEY, US)
+    confirming = session_address(SessionId(f"{CONFIRMATION}{shortened_id(record.id)}"), KEY, US)
     yes = letter(OWNER, body="yes\r\n", Message_ID="<yes@victim.example>")
     await server.send(yes, OWNER, OWNERS_SERVER, to=(confirming,))
     assert await server.jobs() == [BODY.replace("\r\n", "\n").strip()]
