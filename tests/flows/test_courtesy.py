@@ -4,6 +4,7 @@ import pytest
 
 from tests.flows.door import SCOTT, Door, door
 from webordinary.core.claim import WorkerId
+from webordinary.core.job import Intent
 from webordinary.core.mail import LetterKind, MailRecord, MailState
 
 __all__ = ["door"]
@@ -47,16 +48,33 @@ async def test_thanks_with_a_wish_are_a_wish(door: Door) -> None:
     assert await is_interrupted(door, first)
 
 
+async def with_photo(door: Door, text: str, number: str, answers: str = "") -> MailRecord:
+    gif = "R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+    whole = (
+        f"--b\r\nContent-Type: text/plain\r\n\r\n{text}\r\n--b\r\nContent-Type: image/gif; name=a.gif\r\n"
+        f"Content-Disposition: attachment\r\nContent-Transfer-Encoding: base64\r\n\r\n{gif}\r\n--b--"
+    )
+    header = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n"
+    return await door.mail(whole, number=number, answers=answers, extra=header)
+
+
 async def test_thanks_with_a_photo_are_a_wish(door: Door) -> None:
     """Nobody attaches a picture to say thanks."""
     await door.onboard("amelia/scott", SCOTT)
-    gif = "R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
-    text = (
-        "--b\r\nContent-Type: text/plain\r\n\r\nthanks!\r\n--b\r\nContent-Type: image/gif; name=a.gif\r\n"
-        f"Content-Disposition: attachment\r\nContent-Transfer-Encoding: base64\r\n\r\n{gif}\r\n--b--"
-    )
-    record = await door.mail(text, extra="MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n")
-    assert record.state is MailState.ACCEPTED
+    assert (await with_photo(door, "thanks!", "1")).state is MailState.ACCEPTED
+
+
+async def test_a_photo_to_be_put_online_is_work_and_publishes_nothing_else(door: Door) -> None:
+    """Everybody would see an unfinished preview, and nobody the photo."""
+    await door.onboard("amelia/scott", SCOTT)
+    first = await with_photo(door, "Please put this online, thanks", "1")
+    assert first.job is not None
+    assert (await door.backend.ledger.job(first.job)).intent is Intent.EDIT
+    second = await with_photo(door, "Looks great, please publish it!", "2", answers=FIRST)
+    assert (second.id, LetterKind.UNCLEAR) in await door.letters()
+    third = await with_photo(door, "publish", "3", answers=FIRST)
+    assert third.job is not None
+    assert (await door.backend.ledger.job(third.job)).intent is Intent.PUBLISH
 
 
 async def test_an_emoji_on_our_letter_is_no_request(door: Door) -> None:

@@ -50,6 +50,9 @@ COURTESY = (
     "Ok thanks",
 )
 INSTRUCTIONS = (
+    "Redo my website",
+    "Rehacer la página",
+    "Please redo the preview in green",
     "That was better",
     "Publish only the photo",
     "revert the title",
@@ -108,6 +111,11 @@ INSTRUCTIONS = (
     "The page is not good",
 )
 APPROVALS = (
+    "Would you publish it for me?",
+    "Können Sie das veröffentlichen?",
+    "Guten Morgen, bitte veröffentlichen",
+    "Publish now please :)",
+    "Je mag het publiceren",
     "All good from my side, please publish",
     "Gefällt mir sehr gut, kann veröffentlicht werden",
     "Se ve muy bien, publícalo por favor",
@@ -161,6 +169,14 @@ APPROVALS = (
     "I'm happy with it, publish",
 )
 UNCLEAR = (
+    "Will this go live right away?",
+    "Would it go live now",
+    "Could this go live as is?",
+    "Can we publish?",
+    "Können wir das veröffentlichen?",
+    "Mag het online?",
+    "I will publish it now",
+    "Morgen veröffentlichen",
     "undo everything",
     "undo all my changes",
     "Merci, c'est publié",
@@ -222,6 +238,10 @@ UNDO = (
     "revert please",
     "undo it, thanks",
     "Please roll back",
+    "Oops, please undo ;-)",
+    "Annulla l'ultima modifica",
+    "Maak de laatste wijziging ongedaan",
+    "Desfaz a última alteração",
 )
 REDO = (
     "redo",
@@ -236,6 +256,7 @@ STOP = (
     "Stopp!",
     "Arrêtez",
     "Halt, bitte",
+    "Pare por favor",
     "para",
     "Stop, don't publish",
 )
@@ -244,6 +265,9 @@ STATUS = (
     "Status?",
     "Stand?",
     "status please",
+    "Quel est le statut ?",
+    "¿Cuál es el estado?",
+    "Wie ist der Stand der Dinge?",
 )
 HELP = (
     "help",

@@ -216,7 +216,7 @@ class Reception:
                 return await self._keep(draft, MailState.REFUSED, reason, letter)
 
     async def _ask(self, mail: ParsedMail, draft: Admission, lanes: tuple[Lane, ...]) -> MailRecord:
-        if wish_of(mail, None) is Wish.COURTESY:
+        if wish_of(mail) is Wish.COURTESY:
             return await self._keep(draft, MailState.IGNORED, Wish.COURTESY.value)
         projects = "\n".join(lane.project for lane in lanes[:KNOWN_LANES_SHOWN])
         letter = self._letter(LetterKind.ASKED, draft.record, projects=projects)
@@ -248,7 +248,7 @@ class Reception:
             buckets=paid_from,
             session=None if found.session else session,
         )
-        wish = wish_of(mail, lane)
+        wish = wish_of(mail, lane, is_new=found.session is None)
         if wish in JOB_INTENTS:
             return await self._submit(mail, draft, lane, session, JOB_INTENTS[wish])
         if wish is Wish.COURTESY:  # answered by nothing

@@ -59,9 +59,12 @@ _NOT_A_WORD = re.compile(r"[^\w]+|_+")
 _YES_WITH_ACCENT = re.compile(r"\bs[íì]\b|^\W*si(?=\s*(?:[,.;:!\n]|$))", re.IGNORECASE)
 _SAID_IN_FRENCH = re.compile(r"\bpubliée?s?\b", re.IGNORECASE)  # done; "publie" is the command
 _IN_PUBLIC = re.compile(r"\bpúblic[ao]s?\b", re.IGNORECASE)  # a word about pages; "publica" is the command
+_SMILE = re.compile(r"(?<!\w)[:;]-?[)D]+(?!\w)")
 _SAD = re.compile(r"[👎😡😠😞😟🙁☹😢😭❌⛔🛑✋🤔❓❔]|:-?\(")
 _APPROVED = re.compile(r"[✅✔☑]")
 _MINE = re.compile(words.MINE)
+_WONDERS = re.compile(words.WONDERS)
+_ASKS_US = re.compile(words.ASKS_US)
 _KIND = re.compile(rf"\b(?:{'|'.join(words.KIND_PHRASES)})\b")
 _GO_AHEAD = re.compile(rf"\b(?:{'|'.join(words.GO_AHEAD)})\b")
 _THANKS_TO = re.compile(r"\bthanks? to (?!you\b)")
@@ -84,14 +87,22 @@ class _Clause:
         return " ".join(self.words)
 
 
-def wish_of(mail: ParsedMail, lane: Lane | None) -> Wish:
-    """What a mail wants. Thanks with a photo or a forwarded mail are more than thanks."""
+def wish_of(mail: ParsedMail, lane: Lane | None = None, *, is_new: bool = True) -> Wish:
+    """What a mail wants. Thanks with a photo or a forwarded mail are more than thanks.
+
+    "Please publish this" with one means the photo. In a conversation, where it may also be the logo of a
+    signature, we ask; the one word that our letters offer stays a command.
+    """
     if mail.is_reaction or is_reaction(mail.own_words):
         return Wish.COURTESY
     names = [*mail.from_address.partition("@")[0].replace("_", ".").split("."), lane.user if lane else ""]
     wish = read_wish(mail.own_words, mail.subject, names)
     brings = mail.files or mail.skipped or any(one.kind is StretchKind.FORWARDED for one in mail.stretches)
-    return Wish.EDIT if wish is Wish.COURTESY and brings else wish
+    if not brings or wish not in {Wish.COURTESY, Wish.PUBLISH}:
+        return wish
+    if wish is Wish.COURTESY or is_new:
+        return Wish.EDIT
+    return wish if len(said(mail.own_words, mail.subject).split()) == 1 else Wish.UNCLEAR
 
 
 def read_wish(own_words: str, subject: str = "", names: Collection[str] = ()) -> Wish:
@@ -149,6 +160,7 @@ def _clauses(text: str) -> list[_Clause]:
     """Cut at marks. "Sí" and "Si," are a yes; a bare "si" is an if."""
     composed = unicodedata.normalize("NFC", text)
     composed = _IN_PUBLIC.sub(" public ", _SAID_IN_FRENCH.sub(" published ", composed))
+    composed = _SMILE.sub(" \N{SLIGHTLY SMILING FACE} ", composed)
     marked = _SAD.sub(" no ", _APPROVED.sub(" approved ", _YES_WITH_ACCENT.sub(" yes ", composed)))
     found = (
         _Clause(written.strip(), mark, tuple(word for word, _ in groupby(folded(written).split())))
@@ -217,9 +229,8 @@ def _command_in(clause: _Clause) -> tuple[Wish | None, bool]:
     for wish, match in _found(clause):
         before, after = clause.text[: match.start()].split(), clause.text[match.end() :].split()
         if _may_precede(wish, before) and _may_follow(wish, after):
-            asked = wish not in (Wish.STATUS, Wish.HELP) and "?" in clause.mark and not _requests(clause)
             announces = ":" in clause.mark  # "publish this:", and what follows is the content
-            if not (asked or announces or _MINE.search(clause.text)):
+            if not (_is_question(wish, clause) or announces or _MINE.search(clause.text)):
                 return wish, True
             unclear = unclear or wish
         elif wish not in (Wish.STATUS, Wish.HELP) and _is_doubted(wish, before, after):
@@ -237,6 +248,8 @@ def _may_follow(wish: Wish, after: Sequence[str]) -> bool:
     """What a command is about, and then perhaps thanks. "Publish that we are happy" is none."""
     if wish in _TURNING:
         about = (words.ASKING - words.WHOLE) | words.LAST | words.PRAISE | _AGREEING
+        if wish is Wish.REDO:  # "redo the site" means work
+            about -= words.SITE
     elif wish is Wish.PUBLISH:
         about = words.ASKING | words.PRAISE | _AGREEING
     else:
@@ -254,6 +267,8 @@ def _is_doubted(wish: Wish, before: Sequence[str], after: Sequence[str]) -> bool
     if wish is Wish.STOP:
         return all(word in words.AROUND | words.REQUEST | words.DOUBT for word in [*before, *after])
     doubtful = words.ASKING | words.DOUBT | _AGREEING | (words.LAST if wish in _TURNING else frozenset())
+    if wish is Wish.REDO:
+        doubtful -= words.SITE
     counted = wish is Wish.PUBLISH  # "undo change 3" is an instruction, "publish at 5" is ours to ask about
     return all(word in doubtful or word in _POLITE for word in _without_commands(before)) and all(
         word in doubtful or word in words.PRAISE or (counted and word[0].isdigit())
@@ -268,8 +283,11 @@ def _without_commands(found: Sequence[str]) -> list[str]:
     return text.split()
 
 
-def _requests(clause: _Clause) -> bool:
-    return any(word in words.REQUEST for word in clause.words)
+def _is_question(wish: Wish, clause: _Clause) -> bool:
+    """Whether somebody wants to know. "Can you publish it?" is a request, "can it go live?" is not."""
+    if wish in (Wish.STATUS, Wish.HELP) or _ASKS_US.search(clause.text):
+        return False
+    return "?" in clause.mark or _WONDERS.search(clause.text) is not None
 
 
 # --- politeness -------------------------------------------------------------------------------------

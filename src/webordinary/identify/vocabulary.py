@@ -47,7 +47,7 @@ SMALL = _words(
     again all everything for of to and is are looks look looking indeed just absolutely totally quite now
     like team stuff youre rock rocks hero star legend there everyone everybody guys folks work job done help
     effort quick speedy fast super best regards kind warm wishes sincerely have day weekend week with my our
-    me us both here as exactly be am xx xo xoxo one ever oh ah wonderfully das ist es sieht aus
+    me us both here as exactly be am xx xo xoxo one ever oh ah oops ups wonderfully das ist es sieht aus
     sehr vielen vielmals fur die der den dem und ich wir mir uns bin sind alles schnelle schnell hilfe
     arbeit mit freundlichen grussen herzlichen lieben lg mfg vg beste viele grusse dir euch ihnen ihr ihre
     deine eure ein eine einen genau wie jetzt auch schonen wunsche euer dein aussieht cest est le la les un
@@ -119,6 +119,7 @@ KIND_PHRASES = (
     *("for letting me know", "for the quick reply", "thanks a million", "sounds good", "received", "se ve"),
     *("genau so gewunscht", "wie gewunscht", "kein problem", "alles bestens", "besten dank", "gut gemacht"),
     *("schone grusse", "pas mal", "pas de probleme", "super boulot", "beau boulot", "de nada", "de rien"),
+    *("super gemacht", "toll gemacht", "schon gemacht", "un grand merci"),
     *("hartstikke bedankt", "tudo bem"),
 )
 APPROVAL = _words(
@@ -149,14 +150,14 @@ ASKING = _words(
     pourrais maintenant le la les ca cela tout page changements modifications et on peut por favor porfa
     puedes puede podrias podria ya ahora lo los las todo el sitio web pagina cambios ahi y per favore puoi
     puo potresti potete adesso ora tutto il sito modifiche pure e alsjeblieft alstublieft aub kun kunt kan
-    je jij nu het hem dit dat de wijzigingen maar graag wil pode podes poderia agora o os tudo alteracoes
+    je jij mag nu het hem dit dat de wijzigingen maar graag wil pode podes poderia agora o os tudo alteracoes
     pra
     """
 )
 LAST = _words(
     """
     last latest previous most recent very edit one take taken letzte letzten letzter das derniere dernier
-    modification changement ultimo ultima cambio modifica laatste wijziging alteracao
+    modification changement ultimo ultima lultima cambio modifica laatste wijziging alteracao a
     """
 )
 # More than the last change, which is all that an undo takes back.
@@ -166,6 +167,8 @@ WHOLE = _words(
     wijzigingen tudo alteracoes
     """
 )
+# What is not a change, though it may be made again.
+SITE = _words("site website page preview seite webseite vorschau sitio web pagina sito")
 # Words of commands that say how things stand: "is it live?", "not published yet".
 MENTIONS = _words(
     """
@@ -176,13 +179,26 @@ MENTIONS = _words(
 REQUEST = _words(
     """
     please pls plz kindly can could would will bitte kannst konntest konnen konnten sil svp stp peux pouvez
-    pourriez pourrais favor porfa puedes puede podrias podria favore puoi puo potresti kun kunt kan
+    pourriez pourrais por favor porfa puedes puede podrias podria favore puoi puo potresti kun kunt kan
     alsjeblieft alstublieft aub pode podes poderia
     """
 )
-MINE = (  # who asks whether they may or should do it themselves
+MINE = (  # who asks whether they may or should do it themselves, or says that they will
     r"\b(?:(?:can|may|should|shall|could|do|must|did) i|(?:soll|kann|darf|muss) ich|puis je|dois je|puedo"
-    r"|debo|posso|devo|(?:kan|mag|moet) ik|should we|shall we|sollen wir)\b"
+    r"|debo|posso|devo|(?:kan|mag|moet) ik|should we|shall we|sollen wir"
+    r"|i (?:will|can|could|may)|ich (?:werde|kann|darf)|je (?:vais|peux)|(?<!guten )morgen)\b"
+)
+# Who asks whether it will happen or may. "Morgen" is also when.
+WONDERS = (
+    r"\b(?:can|could|will|would) (?:it|this|that|these|the|we|my|our|everything|all)\b"
+    r"|^(?:konnen|konnten) wir\b|^(?:kan|mag) (?:het|dit|dat)\b|^peut on\b"
+)
+# Who asks us to do it.
+ASKS_US = (
+    r"\b(?:(?:can|could|would) (?:you|u)|please|pls|plz|kindly|bitte|kannst|konntest|(?:konnen|konnten) sie"
+    r"|sil (?:te|vous)|svp|stp|(?:peux|pourrais) tu|tu (?:peux|pourrais)|(?:pouvez|pourriez) vous"
+    r"|vous (?:pouvez|pourriez)|pouvez|pourriez|por favor|porfa|puedes|podrias?|puede|per favore|puoi|puo"
+    r"|potresti|potete|alsjeblieft|alstublieft|aub|kun je|kunt u|kun jij|pode|podes|poderia)\b"
 )
 # What makes a command something else than a command: not, if, when, later, a question, a part of it.
 DOUBT = _words(
@@ -252,7 +268,7 @@ UNDO = (
     r"annule[rz]?|defaire|defais|defaites|revenir en arriere|reviens en arriere",
     r"deshacer|deshazlo|deshaz|deshaga|deshagalo|revertir|revierte|reviertelo",
     r"annulla|annullare|annullalo|ripristinare|ripristina",
-    rf"ongedaan maken|maak{_IT} ongedaan|terugdraaien|draai{_IT} terug",
+    rf"ongedaan maken|maak{_IT}(?: laatste wijziging)? ongedaan|terugdraaien|draai{_IT} terug",
     r"desfazer|desfaz|desfaca|reverter|reverta",
 )
 REDO = (
@@ -264,7 +280,9 @@ STOP = (
     r"arrete[rz]?|stoppe|detente|detener|deten|para|pare|cancela|cancelar|fermati|ferma|basta|interrompi|parar",
 )
 STATUS = (
-    r"status|stand|zwischenstand|etat|statut|estado|stato|wie ist der stand|whats up|what is the status",
+    r"status|stand|zwischenstand|etat|statut|estado|stato|whats up|what is the status|wat is de status",
+    r"wie ist der stand(?: der dinge)?|quel est (?:le statut|letat)|cual es el estado",
+    r"qual e (?:lo stato|o estado)",
 )
 HELP = (r"help|hilfe|aide|ayuda|aiuto|hulp|ajuda|aidez moi|how does this work|what can i do|what can you do",)
 
