@@ -140,6 +140,21 @@ def test_a_heading_is_known_by_its_shape(heading: str) -> None:
     assert own(f"Yes.\n\n{heading}\n\nold", Manner.REPLY) == "Yes."
 
 
+def test_an_event_is_not_a_heading() -> None:
+    """Events have a from and a to; a mail also has an address, or the time at which it was sent."""
+    text = "From: 1 May 2026\nTo: 3 May 2026\nSubject: Spring market\n\nPlease add this with a picture."
+    assert own(text) == own(text, Manner.REPLY) == text
+
+
+def test_an_earlier_mail_may_follow_on_the_line_that_says_who_wrote_it() -> None:
+    """So writes Yahoo on phones."""
+    line = "  On Tue, 12 May 2026 at 9:58, Scott<scott@example.com> wrote:"
+    found = read(f"publish\n\n{line}   Your preview is there.\nHave a look.", Manner.REPLY)
+    assert found["own"] == "publish"
+    assert found["quoted"] == "Your preview is there.\nHave a look."
+    assert own("Opening hours:  9:58 to 17:00 in 2026") == "Opening hours:  9:58 to 17:00 in 2026"
+
+
 def test_marks_inside_a_quote_end_nothing() -> None:
     """Somebody answers below a quoted mail that was itself an answer or a forward."""
     for mark in (
@@ -162,6 +177,23 @@ def test_a_bare_signature_mark_needs_a_signature_below() -> None:
         "Do it.\n--\n" + "\n".join(f"line {number} by scott" for number in range(13)),
         "Do it.\n--\n" + ("a long sentence by scott " * 11).rstrip(),
         "--\nDo it.",
+        "The footer shall be:\n--\nScott\n+1 555 0100",
+    ):
+        assert own(text) == text
+
+
+def test_a_signature_without_a_mark_begins_with_the_senders_name() -> None:
+    """Outlook sets no mark, and "please publish" above a telephone number is an approval."""
+    card = "Scott Miller\nBakery Ltd\n\n+1 555 0100"
+    assert read(f"Please publish.\n\nKind regards\n{card}")["signature"] == card
+    assert (
+        own(f"Please publish.\n\n{card}\n\nPS: no, make it blue") == "Please publish.\n\nPS: no, make it blue"
+    )
+    for text in (
+        card,
+        f"Change our address to:\n\n{card}",
+        "Add a page about\n\nScott Miller\nwho bakes",
+        f"Do it.\n\n{card} is where our guests call on Sundays and holidays, so please put it on top",
     ):
         assert own(text) == text
 
@@ -239,8 +271,12 @@ def test_what_a_phone_adds_is_no_ones_own_words(line: str) -> None:
 
 
 def test_words_about_sending_stay_where_they_are_meant() -> None:
-    text = "Sent from my heart\nis the new slogan.\n\nThe parcels are sent from my shop."
-    assert own(text) == text
+    for text in (
+        "Sent from my heart\nis the new slogan.\n\nThe parcels are sent from my shop.",
+        "Please add:\nTickets sent by e-mail",
+        "New steps\n1. Order\n2. Get it sent to your phone\n3. Enjoy",
+    ):
+        assert own(text) == text
 
 
 def test_a_greeting_stays() -> None:

@@ -28,6 +28,7 @@ WROTE = re.compile(
     r"|写道|寫道|書きました|のメール|작성|wrote ----",
     re.IGNORECASE,
 )
+GAP_BEHIND_COLON = re.compile(r"[:：]\s{2,3}(?=\S)")
 # Where an attribution may begin behind words of a person's own on the same line.
 SENTENCE_ENDS = re.compile(
     r"(?<=[^\W\d_][^\W\d_][.!?…])\s+(?=[^\W\d_a-zà-öø-ÿ])|(?<=[!?…])\s+(?=\d)|(?<=[。！？])\s*(?=\S)"

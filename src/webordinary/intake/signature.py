@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from webordinary.core.mail import StretchKind
 from webordinary.intake.phrases import ABOUT_A_MAIL, COLONS, CONTACT, DEVICE, RULE, SENT_FROM, SMALL_PRINT
@@ -14,6 +15,8 @@ LINE_CHARACTERS = 160
 SMALL_PRINT_LINES = 8  # that are looked at to tell whether it is about a mail
 CLOSING_LINES = 4  # an advertisement stands among the last ones
 ADVERTISEMENT_WORDS = 9
+CARD_WORDS = 10  # a line of a signature
+NAME_WORDS = 4
 
 
 def signature_kinds(lines: Sequence[str], sender_names: Collection[str] = ()) -> list[StretchKind]:
@@ -24,6 +27,9 @@ def signature_kinds(lines: Sequence[str], sender_names: Collection[str] = ()) ->
     kinds[signature:] = [StretchKind.SIGNATURE] * (len(lines) - signature)
     end = len(lines) if small_print > signature else signature
     kinds[small_print:end] = [StretchKind.LEGAL] * max(0, end - small_print)
+    if signature == len(lines):
+        card = _card(lines[:small_print], sender_names)
+        kinds[card.start : card.stop] = [StretchKind.SIGNATURE] * len(card)
     _mark_closing(lines, kinds)
     return kinds
 
@@ -38,13 +44,35 @@ def _signature_start(lines: Sequence[str], sender_names: Collection[str]) -> int
         return mark
     above, below = ([line for line in part if line.strip()] for part in (lines[:mark], lines[mark + 1 :]))
     is_short = len(below) <= SIGNATURE_LINES and all(len(line) <= LINE_CHARACTERS for line in below)
-    return mark if above and is_short and _is_about_sender(below, sender_names) else len(lines)
+    is_below_text = bool(above) and not above[-1].rstrip().endswith(COLONS)
+    return mark if is_below_text and is_short and _is_about_sender(below, sender_names) else len(lines)
 
 
 def _is_about_sender(lines: Sequence[str], sender_names: Collection[str]) -> bool:
     """Two dashes alone may part two courses of a menu; a signature says who writes and how to reach them."""
     text = "\n".join(lines).lower()
     return CONTACT.search(text) is not None or any(name in text for name in sender_names)
+
+
+def _card(lines: Sequence[str], sender_names: Collection[str]) -> range:
+    """From the sender's name to how to reach them, below what they wrote: many programs set no mark.
+
+    What a line with a colon introduces is what the mail is about.
+    """
+    written = [at for at, line in enumerate(lines) if line.strip()]
+    begin = next((at for at in reversed(written) if _is_senders_name(lines[at], sender_names)), len(lines))
+    above = [lines[at].strip() for at in written if at < begin]
+    below = [at for at in written if at > begin]
+    reached = [at for at in below if CONTACT.search(lines[at])]
+    is_card = len(below) <= SIGNATURE_LINES and all(len(lines[at].split()) <= CARD_WORDS for at in below)
+    if not above or not reached or not is_card or any(line.endswith(COLONS) for line in above[-2:]):
+        return range(0)
+    return range(begin, reached[-1] + 1)
+
+
+def _is_senders_name(line: str, sender_names: Collection[str]) -> bool:
+    words = line.strip(" *_,").lower().split()
+    return 1 < len(words) <= NAME_WORDS and sum(word in sender_names for word in words) > 1
 
 
 def _small_print_start(lines: Sequence[str]) -> int:
@@ -66,8 +94,9 @@ def _small_print_start(lines: Sequence[str]) -> int:
 def _mark_closing(lines: Sequence[str], kinds: list[StretchKind]) -> None:
     """Mark "Sent from my iPhone" among the last own lines, and rules that stand under everything."""
     own = [at for at, line in enumerate(lines) if line.strip() and kinds[at] is StretchKind.OWN]
-    for at in own[-CLOSING_LINES:]:
-        if _is_advertisement(lines[at]):
+    for above, at in pairwise([-1, *own][-CLOSING_LINES - 1 :]):
+        is_announced = above >= 0 and lines[above].rstrip().endswith(COLONS)
+        if _is_advertisement(lines[at]) and not is_announced:
             kinds[at] = StretchKind.SIGNATURE
     for at in reversed(own):
         if kinds[at] is StretchKind.OWN and not RULE.fullmatch(lines[at]):
@@ -77,6 +106,6 @@ def _mark_closing(lines: Sequence[str], kinds: list[StretchKind]) -> None:
 
 def _is_advertisement(line: str) -> bool:
     text = line.strip(" *_<>.-")
-    if len(text) > LINE_CHARACTERS or len(text.split()) > ADVERTISEMENT_WORDS:
+    if len(text) > LINE_CHARACTERS or len(text.split()) > ADVERTISEMENT_WORDS or text[:1].isdigit():
         return False
     return SENT_FROM.search(text) is not None and DEVICE.search(text) is not None

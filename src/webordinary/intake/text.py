@@ -21,6 +21,7 @@ from webordinary.intake.phrases import (
     DATE,
     FORWARD_BEGINS,
     FORWARD_SUBJECT,
+    GAP_BEHIND_COLON,
     LABEL,
     LABELS,
     MARK_IN_RULES,
@@ -62,10 +63,19 @@ def marked(pieces: Iterable[Stretch], how: Manner, sender_names: Collection[str]
     marking = _Marking()
     for piece in pieces:
         for line in piece.text.split("\n"):
-            marking.lines.append(line)
-            marking.given.append(piece.kind)
+            parts = _apart(line) if piece.kind is StretchKind.OWN else (line,)
+            marking.lines += parts
+            marking.given += [piece.kind] * len(parts)
     marking.mark(how)
     return _stretches(_with_signatures(marking.done, sender_names))
+
+
+def _apart(line: str) -> tuple[str, ...]:
+    """Yahoo on phones writes the earlier mail right behind "On Sunday somebody wrote:"."""
+    gap = GAP_BEHIND_COLON.search(line, 0, ATTRIBUTION_CHARACTERS)
+    if gap and WROTE.search(line, 0, gap.start()) and is_attribution(line[: gap.end()], has_quote=False):
+        return line[: gap.end()].rstrip(), line[gap.end() :]
+    return (line,)
 
 
 def tidy(text: str) -> str:
@@ -301,10 +311,10 @@ def is_heading(lines: Sequence[str], at: int) -> bool:
         return False
     block = [line for line in lines[at : at + HEADING_LINES] if _labelled(line)]
     labels = {_label(line) for line in block}
-    is_of_a_mail = any("@" in line or any(map(str.isdigit, line)) for line in block)
+    is_dated = any(DATE.search(line) and CLOCK_TIME.search(line) for line in block)
+    is_of_a_mail = is_dated or any("@" in line for line in block)
     if _label(lines[at]) and is_of_a_mail and {"from", "subject"} <= labels and labels & {"date", "to"}:
         return True
-    is_dated = any(DATE.search(line) and CLOCK_TIME.search(line) for line in block)
     has_address = "@" in lines[at] or (mark is not None and any("@" in line for line in block))
     is_sure = mark is not None or {"from", "date"} <= labels
     return is_dated and has_address and len(block) >= HEADING_LABELS - is_sure
