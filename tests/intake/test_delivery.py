@@ -131,3 +131,12 @@ def test_a_thousand_recipients_are_cut() -> None:
 def test_our_address_and_its_plus_addresses_are_ours(address: str, ours: str, expected: bool) -> None:
     """Also where our own address is a plus-address of a mailbox that somebody else uses, too."""
     assert is_ours(address, ours) is expected
+
+
+def test_a_mail_to_an_alias_is_for_us() -> None:
+    """Owners have an address of their own domain forwarded to us."""
+    alias = "web@owner.example"
+    for to in (alias, "Web+x@Owner.Example"):
+        assert names_us(raw(f"Delivered-To: {to}"), ADDRESS, alias)
+        assert envelope_of(raw(f"Delivered-To: {to}"), ADDRESS, alias).recipients == (to,)
+        assert envelope_of(raw(f"Delivered-To: {to}"), ADDRESS).recipients == (ADDRESS,)

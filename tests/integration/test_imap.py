@@ -80,7 +80,7 @@ class Desk:
 
     def poller(self, **changes: object) -> ImapPoller:
         account = replace(self.account, **changes)  # type: ignore[arg-type]
-        return ImapPoller(account, self, ADDRESS, self.door.backend.checkpoints, SystemClock(), QUICK)
+        return ImapPoller(account, self, (ADDRESS,), self.door.backend.checkpoints, SystemClock(), QUICK)
 
     @contextlib.asynccontextmanager
     async def reading(self, **changes: object) -> AsyncIterator[ImapPoller]:
@@ -217,7 +217,7 @@ async def test_one_connection_is_kept_and_new_mail_is_seen(desk: Desk, *, has_id
 async def test_new_mail_ends_the_wait_at_once(desk: Desk) -> None:
     """IDLE is there so that nobody waits for the next look."""
     poller = ImapPoller(
-        desk.account, desk, ADDRESS, desk.door.backend.checkpoints, SystemClock(), Pace(idle=3600.0)
+        desk.account, desk, (ADDRESS,), desk.door.backend.checkpoints, SystemClock(), Pace(idle=3600.0)
     )
     task = asyncio.create_task(poller.run())
     await condition(lambda: desk.proxy.count("^IDLE") > 0)

@@ -77,13 +77,13 @@ class ImapPoller:
         self,
         account: ImapAccount,
         door: Door,
-        address: str,
+        addresses: tuple[str, ...],
         checkpoints: Checkpoints,
         clock: Clock,
         pace: Pace | None = None,
     ) -> None:
-        """Read a folder; `address` is ours: what mails say of whom they are for is held against it."""
-        self._account, self._door, self._address = account, door, address
+        """Read a folder; what mails say of whom they are for is held against our addresses."""
+        self._account, self._door, self._addresses = account, door, addresses
         self._checkpoints, self._clock, self._pace = checkpoints, clock, pace or Pace()
         self._about = f"the mailbox of {account.user} at {account.host}"
         self._troubles = Troubles(log, clock.monotonic, TELL_EVERY_SECONDS)
@@ -288,14 +288,14 @@ class ImapPoller:
             header = await _far(partial(connection.fetch, header_only=True), uid)
             if header is None:
                 return _Fate.GONE
-            if self._account.only_addressed and not names_us(header, self._address):
+            if self._account.only_addressed and not names_us(header, *self._addresses):
                 return _Fate.LEFT
             if too_large:
                 return await self._leave(header, uid, size)
         raw = await _far(connection.fetch, uid)
         if raw is None:
             return _Fate.GONE
-        envelope = envelope_of(raw, self._address)
+        envelope = envelope_of(raw, *self._addresses)
         may_come_again = self._retries.times(uid) < UNSURE_TIMES_MAX
         record = await self._door.receive(raw, envelope, may_come_again=may_come_again)
         log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)

@@ -19,7 +19,7 @@ from webordinary.adapters.smtp_conversation import Conversation, LmtpConversatio
 from webordinary.adapters.smtp_spool import NO_ROOM, ReadingRoom, Spool, SpoolRoom
 from webordinary.core.errors import BackendUnavailable, BadInput, CannotTellNow
 from webordinary.core.mail import Envelope, MailRecord
-from webordinary.core.own_address import is_ours, lives_here
+from webordinary.core.own_address import lives_here
 
 log = logging.getLogger("webordinary.gateway")
 
@@ -175,8 +175,7 @@ class SmtpGateway:
     ) -> str:
         """Refuse at once whoever does not live here."""
         where = self._listening
-        is_alias = any(is_ours(address, alias) for alias in where.aliases)
-        if not is_alias and not lives_here(address, where.address):
+        if not lives_here(address, where.address, *where.aliases):
             return "550 5.1.1 There is no such mailbox here"
         if len(envelope.rcpt_tos) >= (1 if isinstance(server, LMTP) else RECIPIENTS_MAX):
             return "452 4.5.3 Too many recipients, send the rest separately"

@@ -85,7 +85,7 @@ class Trust:
 
     def ours(self, addresses: Iterable[str]) -> tuple[str, ...]:
         """Pick our own addresses and their plus-addresses out of others."""
-        return tuple(one for one in addresses if any(is_ours(one, own) for own in self.addresses))
+        return tuple(one for one in addresses if is_ours(one, *self.addresses))
 
     def is_local(self, peer: str) -> bool:
         """Say whether the mail was handed over by this machine, and that is to be believed."""

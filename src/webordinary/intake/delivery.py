@@ -28,23 +28,24 @@ _ADDRESSED = ("to", "cc", "resent-to", "resent-cc")
 _ADDRESS = re.compile(rb"[^\s<>,;:\"()\[\]\\@]{1,200}@[^\s<>,;:\"()\[\]\\@]{1,200}")
 
 
-def envelope_of(raw: bytes, address: str) -> Envelope:
-    """Make up the envelope of a mail in a mailbox; `address` is ours, and so are its plus-addresses."""
+def envelope_of(raw: bytes, address: str, *aliases: str) -> Envelope:
+    """Make up the envelope of a mail in a mailbox of ours."""
     try:
         headers = read_headers(raw)
     except CannotRead:  # it will be said why when the mail is read
         return Envelope(mail_from=UNKNOWN, recipients=(address,))
-    recipients = dict.fromkeys(found for found in _recipients(headers) if lives_here(found, address))
-    return Envelope(mail_from=_sender(headers), recipients=tuple(recipients)[:RECIPIENTS_MAX] or (address,))
+    ours = (found for found in _recipients(headers) if lives_here(found, address, *aliases))
+    recipients = tuple(dict.fromkeys(ours))[:RECIPIENTS_MAX]
+    return Envelope(mail_from=_sender(headers), recipients=recipients or (address,))
 
 
-def names_us(raw_header: bytes, address: str) -> bool:
+def names_us(raw_header: bytes, *addresses: str) -> bool:
     """Say whether any of these fields names an address of ours."""
     try:
         headers = read_headers(raw_header)
     except CannotRead:
         return True  # for somebody to look at
-    return any(is_ours(found, address) for found in _recipients(headers))
+    return any(is_ours(found, *addresses) for found in _recipients(headers))
 
 
 def _recipients(headers: Headers) -> Iterator[str]:

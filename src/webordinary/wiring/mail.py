@@ -184,7 +184,7 @@ def _imap(mail: MailSettings, reception: Reception, clock: Clock) -> ImapPoller 
     if account is None:
         return None
     checkpoints, pace = reception.backend.checkpoints, Pace(look=max(mail.imap_every_seconds, 1.0))
-    return ImapPoller(account, reception, mail.address, checkpoints, clock, pace)
+    return ImapPoller(account, reception, mail.addresses, checkpoints, clock, pace)
 
 
 def imap_account(mail: MailSettings) -> ImapAccount | None:

@@ -30,7 +30,7 @@ def open_inbound_door(
 
     if port is None:
         port = mail.inbound_port
-    where = InboundListening(mail.inbound_host, port, mail.address, spool_folder)
+    where = InboundListening(mail.inbound_host, port, mail.addresses, spool_folder)
     receive = partial(reception.receive, may_come_again=True)
     return InboundDoor(where, services, receive, reception.backend.quotas, reception.clock)
 

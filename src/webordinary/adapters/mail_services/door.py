@@ -61,7 +61,7 @@ class InboundListening:
 
     host: str = "127.0.0.1"
     port: int = 2580
-    address: str = "edit@localhost"  # the one mailbox; its plus-addresses are ours too
+    addresses: tuple[str, ...] = ("edit@localhost",)  # ours, and so are their plus-addresses
     spool_folder: Path | None = None  # None: where this machine has temporary files
 
 
@@ -191,7 +191,8 @@ class InboundDoor:
         if len(delivery.raw) > MAIL_BYTES:
             raise TooLarge(f"the mail has more than {MAIL_BYTES // MIB} MiB")
         named = (address.rpartition("<")[2].strip("> ") for address in delivery.envelope.recipients)
-        ours = tuple(dict.fromkeys(address for address in named if is_ours(address, self._listening.address)))
+        our_own = self._listening.addresses
+        ours = tuple(dict.fromkeys(address for address in named if is_ours(address, *our_own)))
         if not ours:
             raise Refused("there is no such mailbox here")
         return replace(delivery, envelope=replace(delivery.envelope, recipients=ours[:RECIPIENTS_MAX]))
