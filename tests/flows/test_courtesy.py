@@ -77,6 +77,23 @@ async def test_a_photo_to_be_put_online_is_work_and_publishes_nothing_else(door:
     assert (await door.backend.ledger.job(third.job)).intent is Intent.PUBLISH
 
 
+@pytest.mark.parametrize(
+    ("subject", "text", "state"),
+    [
+        ("Menu", "Please put this online\r\n\r\n> Soup\r\n> Cake", MailState.ACCEPTED),
+        ("Closed on Monday 4 May", "Please publish", MailState.ANSWERED),
+    ],
+)
+async def test_what_a_new_mail_brings_besides_may_be_what_to_publish(
+    door: Door, subject: str, text: str, state: MailState
+) -> None:
+    await door.onboard("amelia/scott", SCOTT)
+    record = await door.mail(text, subject=subject)
+    assert record.state is state
+    if record.job:
+        assert (await door.backend.ledger.job(record.job)).intent is Intent.EDIT
+
+
 async def test_an_emoji_on_our_letter_is_no_request(door: Door) -> None:
     """In whatever language the mail program puts it for those who can't show it."""
     await running_edit(door)

@@ -50,6 +50,8 @@ COURTESY = (
     "Ok thanks",
 )
 INSTRUCTIONS = (
+    'Publish "Thank you all, we love you"',
+    "Veröffentliche „Vielen Dank“",
     "Redo my website",
     "Rehacer la página",
     "Please redo the preview in green",
@@ -111,6 +113,8 @@ INSTRUCTIONS = (
     "The page is not good",
 )
 APPROVALS = (
+    'please "publish"',
+    "Hola,\n\nperfecto, publícalo.\n\nUn saludo,\nMary",
     "Would you publish it for me?",
     "Können Sie das veröffentlichen?",
     "Guten Morgen, bitte veröffentlichen",

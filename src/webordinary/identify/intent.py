@@ -38,6 +38,7 @@ CHARACTERS_MAX = 300
 WORDS_MAX = 40
 NAME_WORDS_MAX = 3
 GREETED_WORDS_MAX = 2
+TELLING_WORDS = 4
 YOU = frozenset({"you", "du", "sie", "tu", "vous", "and", "und", "et", "y", "e", "en"})
 
 _COMMANDS = {
@@ -55,6 +56,7 @@ _POLITE = words.THANKS | words.PRAISE | words.GREETINGS | words.SMALL
 _AGREEING = words.YES | words.APPROVAL
 _CLAUSE = re.compile(r"([^.,;:!?…\n]*)([.,;:!?…\n\s]*)")
 _APOSTROPHES = re.compile("['`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}]")
+_QUOTED = re.compile(r"""["“”„«»]\s*([^"“”„«»]*\w[^"“”„«»]*)""")
 _NOT_A_WORD = re.compile(r"[^\w]+|_+")
 _YES_WITH_ACCENT = re.compile(r"\bs[íì]\b|^\W*si(?=\s*(?:[,.;:!\n]|$))", re.IGNORECASE)
 _SAID_IN_FRENCH = re.compile(r"\bpubliée?s?\b", re.IGNORECASE)  # done; "publie" is the command
@@ -97,12 +99,22 @@ def wish_of(mail: ParsedMail, lane: Lane | None = None, *, is_new: bool = True) 
         return Wish.COURTESY
     names = [*mail.from_address.partition("@")[0].replace("_", ".").split("."), lane.user if lane else ""]
     wish = read_wish(mail.own_words, mail.subject, names)
-    brings = mail.files or mail.skipped or any(one.kind is StretchKind.FORWARDED for one in mail.stretches)
+    is_new = is_new and not _IN_REPLY.match(mail.subject)
+    kinds = {StretchKind.FORWARDED, StretchKind.QUOTED} if is_new else {StretchKind.FORWARDED}
+    brings = mail.files or mail.skipped or any(one.kind in kinds for one in mail.stretches)
+    if wish is Wish.PUBLISH and is_new and _tells(mail.subject) and not brings:
+        return Wish.UNCLEAR
     if not brings or wish not in {Wish.COURTESY, Wish.PUBLISH}:
         return wish
     if wish is Wish.COURTESY or is_new:
         return Wish.EDIT
     return wish if len(said(mail.own_words, mail.subject).split()) == 1 else Wish.UNCLEAR
+
+
+def _tells(subject: str) -> bool:
+    """Whether a subject may be the text to put on the site: "Closed on Monday 4 May", and below "publish"."""
+    is_long = len(subject.split()) >= TELLING_WORDS or any(map(str.isdigit, subject))
+    return is_long and read_wish(subject) is Wish.EDIT
 
 
 def read_wish(own_words: str, subject: str = "", names: Collection[str] = ()) -> Wish:
@@ -226,6 +238,9 @@ def _command(clauses: Sequence[_Clause]) -> Wish | None:
 def _command_in(clause: _Clause) -> tuple[Wish | None, bool]:
     """The command of a clause, and whether that is clear. All the other words of it must be known."""
     unclear: Wish | None = None
+    quoted = _QUOTED.search(clause.written)
+    if quoted and not any(pattern.fullmatch(folded(quoted[1])) for pattern in _PATTERNS.values()):
+        return None, True  # "publish 'Thank you'" says what
     for wish, match in _found(clause):
         before, after = clause.text[: match.start()].split(), clause.text[match.end() :].split()
         if _may_precede(wish, before) and _may_follow(wish, after):

@@ -53,7 +53,7 @@ SMALL = _words(
     deine eure ein eine einen genau wie jetzt auch schonen wunsche euer dein aussieht cest est le la les un
     une tout tous tres beaucoup pour vous toi votre ton ta mille infiniment fois je jadore jaime plait ca ce
     cela cordialement bien bonne journee salutations rapide travail et esta el lo los las muy mucho mucha
-    muchas muchisimas mil todo por para usted ustedes tu su ha quedado ayuda trabajo saludos cordiales
+    muchas muchisimas mil todo por para usted ustedes tu su ha quedado ayuda trabajo saludo saludos cordiales
     abrazo rapido y queda ve asi que e il molto tanto tante tutto per lei voi lavoro cordiali saluti va cosi
     mi aiuto heel erg veel het ziet er uit wel u jullie voor groetjes groeten groet vriendelijke met
     hartelijk hartelijke ik ben mij dit zo muito muita tudo pela pelo ajuda trabalho abraco abracos ficou de
