@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from importlib.resources import files
 
 import pytest
 
@@ -13,6 +14,7 @@ from webordinary.core.language import Language
 from webordinary.core.mail import FINAL_LETTERS, FileProblem, Letter, LetterKind, MailProblem, SkippedFile
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.page_changes import PageChange, PageChangeKind, packed
+from webordinary.identify.intent import Wish, read_wish, says_yes
 from webordinary.reply.facts import Case, facts_of
 from webordinary.reply.filling import Sheet, as_text
 from webordinary.reply.phrases import phrases
@@ -185,3 +187,24 @@ def test_a_customer_sees_nothing_of_the_machine_room(kind: LetterKind, planted: 
         assert not TELL_TALE.search(letter.text), letter.text
         assert not TELL_TALE.search(letter.html)
         assert JOB.id in letter.text  # by which the operator finds the rest
+
+
+# --- words to answer with ---------------------------------------------------------------------------------
+
+COMMANDS = frozenset({Wish.PUBLISH, Wish.UNDO, Wish.REDO, Wish.STOP, Wish.STATUS, Wish.HELP})
+
+
+@pytest.mark.parametrize("language", Language)
+def test_every_word_that_a_letter_asks_for_is_understood(language: Language) -> None:
+    """A letter that says "answer *deshacer*" to somebody whom we then don't understand is worse than none."""
+    folder = files("webordinary.reply") / "templates" / language.value
+    starred = {
+        word
+        for sheet in folder.iterdir()
+        for word in re.findall(r"(?<![*\w])\*([^*\n]+)\*(?![*\w])", sheet.read_text("utf-8"))
+    }
+    commands = {word for word in starred if not says_yes(word)}
+    assert {read_wish(word) for word in commands} == COMMANDS
+    assert len(commands) == len(COMMANDS)
+    for name in ("publish", "undo", "stop"):
+        assert read_wish(phrases(language).say(name)) is Wish(name)
