@@ -186,6 +186,7 @@ def test_a_signature_without_a_mark_begins_with_the_senders_name() -> None:
     """Outlook sets no mark, and "please publish" above a telephone number is an approval."""
     card = "Scott Miller\nBakery Ltd\n\n+1 555 0100"
     assert read(f"Please publish.\n\nKind regards\n{card}")["signature"] == card
+    assert own(f"Please publish.\n\n{card}\nRegister 12345\nDirector: Scott Miller") == "Please publish."
     assert (
         own(f"Please publish.\n\n{card}\n\nPS: no, make it blue") == "Please publish.\n\nPS: no, make it blue"
     )

@@ -365,7 +365,15 @@ def test_the_subject_of_a_reply_is_no_instruction() -> None:
             "C'était moi",
             "ok",
         ),
-        *("Yes\n\nScott", "Sì, sono stato io", "si"),
+        *(
+            "Yes\n\nScott",
+            "Sì, sono stato io",
+            "si",
+            "I confirm",
+            "Ich bestätige das",
+            "Je confirme",
+            "It's me",
+        ),
     ],
 )
 def test_a_yes_is_understood(text: str) -> None:
@@ -385,6 +393,7 @@ def test_a_yes_is_understood(text: str) -> None:
             "I never said yes",
         ),
         *("yesterday", "", "Das war ich nicht", "Ce n'était pas moi", "somebody else, yes"),
+        *("Yes, I was hacked", "ok what is this", "I can't confirm", "Ich bestätige nichts, das war Betrug"),
     ],
 )
 def test_only_a_clear_yes_confirms(text: str) -> None:

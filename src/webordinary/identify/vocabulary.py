@@ -136,6 +136,7 @@ THAT_WAS_ME = (
     *("that was me", "this was me", "it was me", "i wrote it", "i wrote that", "i sent it", "i sent that"),
     *("das war ich", "ich war das", "ich war es", "cetait moi", "cest moi", "fui yo", "era yo", "soy yo"),
     *("sono stato io", "sono stata io", "sono io", "dat was ik", "ik was het", "fui eu", "sou eu"),
+    *("its me", "i confirm", "ich bestatige", "je confirme", "confermo", "confirmo", "ik bevestig"),
 )
 
 # What a request is wrapped in.
@@ -291,6 +292,6 @@ REFUSALS = _words(
     """
     not no nope never wasnt isnt didnt dont havent somebody someone else but however nein nicht kein keine
     niemals aber jemand non pas jamais mais quelquun nunca alguien pero mai ma qualcun niet geen maar nao
-    mas alguem wrong spam fake stop
+    mas alguem wrong spam fake stop what hacked gehackt hackeado scam hoax phishing betrug
     """
 )

@@ -55,9 +55,9 @@ def _is_about_sender(lines: Sequence[str], sender_names: Collection[str]) -> boo
 
 
 def _card(lines: Sequence[str], sender_names: Collection[str]) -> range:
-    """From the sender's name to how to reach them, below what they wrote: many programs set no mark.
+    """From the sender's name to the end of the paragraph that says how to reach them.
 
-    What a line with a colon introduces is what the mail is about.
+    Many programs set no mark above it. What a line with a colon introduces is what the mail is about.
     """
     written = [at for at, line in enumerate(lines) if line.strip()]
     begin = next((at for at in reversed(written) if _is_senders_name(lines[at], sender_names)), len(lines))
@@ -67,12 +67,15 @@ def _card(lines: Sequence[str], sender_names: Collection[str]) -> range:
     is_card = len(below) <= SIGNATURE_LINES and all(len(lines[at].split()) <= CARD_WORDS for at in below)
     if not above or not reached or not is_card or any(line.endswith(COLONS) for line in above[-2:]):
         return range(0)
-    return range(begin, reached[-1] + 1)
+    paragraph_ends = (at for at in range(reached[-1], len(lines)) if not lines[at].strip())
+    return range(begin, next(paragraph_ends, len(lines)))
 
 
 def _is_senders_name(line: str, sender_names: Collection[str]) -> bool:
     words = line.strip(" *_,").lower().split()
-    return 1 < len(words) <= NAME_WORDS and sum(word in sender_names for word in words) > 1
+    return (
+        ":" not in line and 1 < len(words) <= NAME_WORDS and sum(word in sender_names for word in words) > 1
+    )
 
 
 def _small_print_start(lines: Sequence[str]) -> int:
