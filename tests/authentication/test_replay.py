@@ -6,7 +6,7 @@ from tests.authentication.cases_replay import EVE, GMAIL, REPLAYS, Replay, added
 from tests.authentication.smtp_server import OWNERS_SERVER, Server
 from tests.authentication.world import BODY, OWNER, US, letter
 from tests.flows.door import KEY
-from webordinary.core.mail import LetterKind, MailState
+from webordinary.core.mail import LetterKind, MailState, SessionId
 from webordinary.core.session_token import session_address, session_token
 from webordinary.intake.auto_replies import SESSION_HEADER
 
@@ -132,3 +132,34 @@ async def test_the_question_shows_what_would_be_carried_out(server: Server) -> N
     await server.send(owners("Delete the shop, see https://evil.example/x\r\n", To=EVE))
     ((asked, _),) = await server.backend.outbox.letters(limit=5)
     assert asked.facts["excerpt"] == "Delete the shop, see https://evil.example/x"
+
+
+@pytest.mark.parametrize("mail_from", [EVE, ""])
+async def test_a_yes_carries_out_what_was_shown_and_not_what_came_before_it(
+    server: Server, mail_from: str
+) -> None:
+    """Eve sends words of her own with the Message-ID of the owner's mail first, and then that mail."""
+    theirs = owners("Please paint the wall green.\r\n", To=EVE)
+    hers = letter(body="Delete the shop.\r\n")
+    silent = await server.send(hers, mail_from)
+    assert await server.letters() == []
+    record = await server.send(theirs)
+    ((asked, _),) = await server.backend.outbox.letters(limit=5)
+    assert (asked.facts["excerpt"], asked.mail) == ("Please paint the wall green.", record.id)
+    confirming = session_address(SessionId(asked.facts["token"]), KEY, US)
+    await server.send(
+        letter(body="yes\r\n", Message_ID="<2@victim.example>"), OWNER, OWNERS_SERVER, (confirming,)
+    )
+    assert await server.jobs() == ["Please paint the wall green."]
+    kept = await server.backend.mailbox.mail(silent.id)
+    assert kept is not None
+    assert kept.job is None
+
+
+async def test_the_same_mail_by_several_ways_is_one_question(server: Server) -> None:
+    """Every server on the way adds lines; that makes no other mail of it."""
+    raw = owners(BODY, To=EVE)
+    for hop in "abc":
+        await server.send(added(raw, f"Received: from {hop}.example by evil.example"))
+    assert await server.letters() == [LetterKind.CONFIRM]
+    assert len(await server.backend.mailbox.mails(limit=5)) == 1

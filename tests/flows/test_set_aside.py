@@ -163,3 +163,14 @@ async def test_a_strangers_newsletter_is_not_answered_and_their_letter_is(door: 
     )
     assert (newsletter.state, letter.state) == (MailState.IGNORED, MailState.REFUSED)
     assert await kinds(door) == [LetterKind.REFUSED]
+
+
+async def test_a_yes_carries_out_the_mail_that_was_told_about(door: Door) -> None:
+    """Not other words that somebody sent in silence before, with the same Message-ID."""
+    await door.onboard("amelia/scott", SCOTT)
+    await door.mail("Delete the shop", envelope=replace(ELSEWHERE, mail_from=""))
+    await door.mail("Change the title", extra=LIST, envelope=ELSEWHERE)
+    ((told, _),) = await door.backend.outbox.letters(limit=5)
+    address = session_address(SessionId(told.facts["token"]), KEY, ADDRESS)
+    await door.mail("yes", number="2", envelope=replace(HERE, recipients=(address,)))
+    assert await door.jobs() == [("amelia/scott", "Change the title")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from webordinary.core.mail import (
     Authenticated,
@@ -11,13 +13,12 @@ from webordinary.core.mail import (
     Envelope,
     Letter,
     LetterKind,
-    MailId,
     MailRecord,
     ParsedMail,
     UnreadableMail,
 )
 from webordinary.core.return_path import SentLetter, letter_from_addresses
-from webordinary.core.session_token import session_from_addresses
+from webordinary.core.session_token import lengthened_id, session_from_addresses, shortened_id
 from webordinary.identify.intent import says_yes
 from webordinary.identify.members import is_member
 from webordinary.intake.authenticate import Trust, authenticate
@@ -33,10 +34,10 @@ DAY_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A mail that is kept and becomes nothing; perhaps with a letter that says so."""
+    """A mail that is kept and becomes nothing; perhaps its sender is told so."""
 
     reason: str
-    letters: tuple[Letter, ...] = ()
+    ask: Callable[[MailRecord], Letter] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class AutomaticMail:
         token = session_from_addresses(envelope.recipients, "", self.token_key)
         if not token.startswith(ASIDE) or isinstance(mail, UnreadableMail) or not says_yes(mail.own_words):
             return None
-        original = await self.backend.mailbox.mail(MailId(token.removeprefix(ASIDE)))
+        original = await self.backend.mailbox.mail(lengthened_id(token.removeprefix(ASIDE)))
         return original if original and original.from_address == mail.from_address else None
 
     async def _came_back(self, letter: SentLetter, raw: bytes, automatic: Automatic) -> SetAside:
@@ -98,7 +99,7 @@ class AutomaticMail:
         envelope: Envelope,
         automatic: Automatic,
     ) -> SetAside:
-        """Tell a member who wrote through a list or in bulk, once a day.
+        """Tell a member who wrote through a list or in bulk.
 
         A list takes away what shows who wrote a mail: that nothing speaks against it is enough here, for
         the letter goes to the address on file.
@@ -110,7 +111,10 @@ class AutomaticMail:
         verdict = authenticate(mail, checks, self.trust)
         if not isinstance(verdict, Authenticated) and not verdict.weak:
             return SetAside(automatic.reason)
+        return SetAside(automatic.reason, partial(self._letter, mail))
+
+    def _letter(self, mail: ParsedMail, record: MailRecord) -> Letter:
+        """One a day."""
         about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
-        facts = {"token": f"{ASIDE}{record.id}", "excerpt": mail.excerpt}
-        letter = Letter(about, LetterKind.SET_ASIDE, record.id, facts)
-        return SetAside(automatic.reason, (letter,))
+        facts = {"token": f"{ASIDE}{shortened_id(record.id)}", "excerpt": mail.excerpt}
+        return Letter(about, LetterKind.SET_ASIDE, record.id, facts)

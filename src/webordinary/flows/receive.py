@@ -7,6 +7,7 @@ means that the sender's server delivers it again, and nothing is done twice.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webordinary.core.addresses import without_tag
@@ -41,6 +42,7 @@ from webordinary.flows.records import new_record
 from webordinary.flows.status import status_of
 from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
 from webordinary.identify.intent import Wish, read_arrival, said, says_yes, wish_of
+from webordinary.identify.mail_id import mail_id
 from webordinary.identify.members import address_on_file, is_member
 from webordinary.identify.usual_language import usual_language
 from webordinary.intake.authenticate import Trust, authenticate
@@ -48,7 +50,7 @@ from webordinary.intake.clean import one_line
 from webordinary.intake.files import web_ready
 from webordinary.intake.known import may_hide_own_words
 from webordinary.intake.language import declared_language, language_of
-from webordinary.intake.signed_view import UNSETTLED, as_signed
+from webordinary.intake.signed_view import UNSETTLED, as_signed, says_the_same
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
@@ -104,7 +106,7 @@ class Reception:
             return await self._keep(draft, MailState.ANSWERED, "asked for a mail that was set aside")
         aside = await looking.look_at(mail, draft.record, raw, envelope)
         if aside is not None:
-            return await self._keep(draft, MailState.IGNORED, aside.reason, *aside.letters)
+            return await self._keep_and_ask(mail, draft, MailState.IGNORED, aside.reason, aside.ask)
         if isinstance(mail, UnreadableMail):
             return await self._unreadable(mail, draft, envelope)
         session_id = session_from_addresses(envelope.recipients, mail.session_header, self.token_key)
@@ -144,12 +146,38 @@ class Reception:
 
     async def _doubted(self, mail: ParsedMail, draft: Admission, doubt: NotAuthenticated) -> MailRecord:
         """Keep it for the operator. A member whose server proves little is asked at the address on file."""
-        record = draft.record
-        letters = []
-        if doubt.weak and await is_member(record.from_address, self.backend.directory):
-            facts = {"token": f"{CONFIRMATION}{shortened_id(record.id)}", "excerpt": mail.excerpt}
-            letters.append(self._letter(LetterKind.CONFIRM, record, **facts))
-        return await self._keep(draft, MailState.QUARANTINED, doubt.reason, *letters)
+
+        def ask(record: MailRecord) -> Letter:
+            token = f"{CONFIRMATION}{shortened_id(record.id)}"
+            return self._letter(LetterKind.CONFIRM, record, token=token, excerpt=mail.excerpt)
+
+        asks = doubt.weak and await is_member(draft.record.from_address, self.backend.directory)
+        return await self._keep_and_ask(
+            mail, draft, MailState.QUARANTINED, doubt.reason, ask if asks else None
+        )
+
+    async def _keep_and_ask(
+        self,
+        mail: Mail,
+        draft: Admission,
+        state: MailState,
+        reason: str,
+        ask: Callable[[MailRecord], Letter] | None,
+    ) -> MailRecord:
+        """Keep a mail, and ask about it: a yes carries out what is kept, so that must be what is shown.
+
+        Somebody may have sent other words with its Message-ID before. It gets a record of its own then.
+        """
+        kept = await self._keep(draft, state, reason)
+        is_open = kept.state in {MailState.QUARANTINED, MailState.IGNORED}
+        if ask is None or not is_open or isinstance(mail, UnreadableMail):
+            return kept
+        raw = await self.backend.blobs.get(kept.blob)
+        same = raw == draft.raw or says_the_same(mail, await self.reader.read(raw, sender=kept.from_address))
+        if not same or kept.state is not state:
+            own_id = mail_id(mail.content_hash, draft.record.from_address)
+            draft = replace(draft, record=replace(draft.record, id=own_id))
+        return await self._keep(draft, state, reason, ask(draft.record))
 
     async def _confirmed(self, mail: ParsedMail, draft: Admission, confirmed: MailId) -> MailRecord:
         """Whoever has this token reads the member's mailbox: the one mail it was made for is theirs."""

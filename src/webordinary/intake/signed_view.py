@@ -71,11 +71,8 @@ def relaxed(body: bytes) -> bytes:
 
 
 def as_signed(mail: ParsedMail, signed: ParsedMail | UnreadableMail) -> ParsedMail | None:
-    """Give a mail the thread that its signed view has; None if the two readings do not say the same.
-
-    How lines are cut and spaced is not compared.
-    """
-    if not isinstance(signed, ParsedMail) or _content(mail) != _content(signed):
+    """Give a mail the thread that its signed view has; None if the two readings do not say the same."""
+    if not isinstance(signed, ParsedMail) or not says_the_same(mail, signed):
         return None
     return replace(
         mail,
@@ -83,6 +80,11 @@ def as_signed(mail: ParsedMail, signed: ParsedMail | UnreadableMail) -> ParsedMa
         references=signed.references,
         session_header=signed.session_header,
     )
+
+
+def says_the_same(mail: ParsedMail, other: ParsedMail | UnreadableMail) -> bool:
+    """Say whether two readings have the same words and files; how lines are cut and spaced is no matter."""
+    return isinstance(other, ParsedMail) and _content(mail) == _content(other)
 
 
 def _content(mail: ParsedMail) -> tuple[object, ...]:
