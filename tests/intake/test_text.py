@@ -78,6 +78,7 @@ def test_a_sentence_that_only_sounds_like_an_attribution_is_ones_own(line: str, 
 
 def test_a_name_is_attribution_enough_right_before_a_quote() -> None:
     assert own("Yes.\n\nScott wrote:\n> really?", Manner.REPLY) == "Yes."
+    assert own("Yes.\n\n2026/5/12 Scott Miller <s@example.com>\n\n> really?", Manner.REPLY) == "Yes."
     sentence = "Use the testimonial that Mary wrote:"
     assert own(f"{sentence}\n> Best bread", Manner.REPLY) == sentence
     assert own(sentence, Manner.REPLY) == sentence
@@ -262,6 +263,9 @@ def test_a_subject_tells_an_answer_from_a_forward(subject: str, is_in_thread: bo
         "Sendt fra min iPhone",
         "Sent from Mail for Windows",
         "Sent from Yahoo Mail on Android",
+        "Diese Nachricht wurde von meinem Android-Gerät mit K-9 Mail gesendet.",
+        "Outlook für iOS beziehen",
+        "(sent from my phone)",
     ],
 )
 def test_what_a_phone_adds_is_no_ones_own_words(line: str) -> None:
@@ -272,9 +276,16 @@ def test_what_a_phone_adds_is_no_ones_own_words(line: str) -> None:
 
 
 def test_words_about_sending_stay_where_they_are_meant() -> None:
+    """A wish that is taken for an advertisement leaves "Hi, thanks", which nobody answers."""
     for text in (
         "Sent from my heart\nis the new slogan.\n\nThe parcels are sent from my shop.",
         "Please add:\nTickets sent by e-mail",
+        "The contact form should be sent by mail",
+        "Hi,\nthe newsletter is sent to the wrong mail address.\nThanks, Scott",
+        "Das Formular wird nicht per Mail gesendet",
+        "Envoyez-moi un mail quand c'est fini",
+        "Get the Outlook calendar onto the page",
+        "Photos sent from my phone are too dark",
         "New steps\n1. Order\n2. Get it sent to your phone\n3. Enjoy",
     ):
         assert own(text) == text

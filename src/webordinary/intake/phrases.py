@@ -85,10 +85,14 @@ REPLY_SUBJECT = re.compile(
 # --- signatures -------------------------------------------------------------------------------------------
 
 CONTACT = re.compile(r"@|https?:|www\.|\+?\d[\d\s()/.-]{6,}\d")
+# Such a line begins so. "Send me a mail" and "the form should be sent by mail" are somebody's words.
 SENT_FROM = re.compile(
-    r"\bsent\b|gesendet|geschickt|envoy|enviad|inviat|verstuurd|verzonden|skickat|\bsendt|wysłan|отправлен"
-    r"|надіслан|lähetetty|odesl|odoslan|poslán|στάλθηκε|gönderil|küld|trimis|보냄|보낸|送信|发自|發自|傳送|入手"
-    r"|\b(?:get|holen|laden|télécharge\w*|obt\w+|scarica|hanki|stáhn\w+)\b.{0,20}outlook",
+    r"sent (?:from|via|with|by|using|on)\b|gesendet|geschickt|envoyée?\b|enviad[oa]\b|inviat[oa]\b|verstuurd"
+    r"|verzonden|skickat|sendt\b|wysłan|отправлен|надіслан|lähetetty|odeslán|odoslan|poslán|στάλθηκε|elküldve"
+    r"|trimis\b|发自|發自"
+    r"|(?:von mein|diese nachricht|this (?:message|e-?mail)|나의|내 |從我|从我"
+    r"|i-?pho|i-?pad|android|galaxy|samsung).{0,60}(?:gesendet|sent from|보냄|傳送|发送|送信|gönderildi)"
+    r"|.{0,25}outlook \S{2,5} (?:ios|android|mac|windows)",
     re.IGNORECASE,
 )
 DEVICE = re.compile(

@@ -14,7 +14,7 @@ SIGNATURE_LINES = 12  # of one whose mark lost its space; the space is what make
 LINE_CHARACTERS = 160
 SMALL_PRINT_LINES = 8  # that are looked at to tell whether it is about a mail
 CLOSING_LINES = 4  # an advertisement stands among the last ones
-ADVERTISEMENT_WORDS = 9
+ADVERTISEMENT_WORDS = 11
 CARD_WORDS = 10  # a line of a signature
 NAME_WORDS = 4
 
@@ -108,7 +108,7 @@ def _mark_closing(lines: Sequence[str], kinds: list[StretchKind]) -> None:
 
 
 def _is_advertisement(line: str) -> bool:
-    text = line.strip(" *_<>.-")
-    if len(text) > LINE_CHARACTERS or len(text.split()) > ADVERTISEMENT_WORDS or text[:1].isdigit():
+    text = line.strip(" *_<>().-")
+    if len(text) > LINE_CHARACTERS or len(text.split()) > ADVERTISEMENT_WORDS:
         return False
-    return SENT_FROM.search(text) is not None and DEVICE.search(text) is not None
+    return SENT_FROM.match(text) is not None and DEVICE.search(text) is not None

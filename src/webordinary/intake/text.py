@@ -219,7 +219,8 @@ def _plain_attribution(lines: Sequence[str], at: int) -> tuple[int, int]:
     before = max(0, len(first) - ATTRIBUTION_CHARACTERS)  # a whole paragraph may be on one line
     text = first[before:].strip()
     for length in range(1, ATTRIBUTION_LINES + 1):
-        if _may_end(text):
+        is_bare = text.endswith(">") and DATE.match(text) and is_quoted(_following(lines, at + length))
+        if _may_end(text) or is_bare:
             return _attribution_of(lines, at, length, before)
         if at + length >= len(lines) or len(text) > ATTRIBUTION_CHARACTERS:
             break
