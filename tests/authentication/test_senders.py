@@ -54,6 +54,7 @@ AMBIGUOUS = [
     b"From: owner@victim.example, mallory@evil.example",
     b"From: mallory@evil.example <owner@victim.example>",
     b"From: Team: owner@victim.example;",
+    b"From: owner@victim.example.",
 ]
 
 
@@ -68,6 +69,13 @@ async def test_an_ambiguous_from_is_asked_about_and_carried_out_on_a_yes(server:
     yes = letter(OWNER, body="yes\r\n", Message_ID="<yes@victim.example>")
     await server.send(yes, OWNER, OWNERS_SERVER, to=(confirming,))
     assert await server.jobs() == [BODY.replace("\r\n", "\n").strip()]
+
+
+async def test_a_member_whose_domain_is_written_in_its_own_letters_is_asked(server: Server) -> None:
+    """Their address is on file in ASCII; servers that need no ASCII any more leave it as it was typed."""
+    await server.add_member("owner@xn--mller-kva.example")
+    await server.send(letter("From: owner@müller.example".encode()), EVE)
+    assert await server.letters() == [LetterKind.CONFIRM]
 
 
 @pytest.mark.parametrize(

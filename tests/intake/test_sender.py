@@ -29,6 +29,8 @@ ONE_ADDRESS = {
     "Miller, Scott <scott@example.com>": "scott@example.com",
     "[Amelia] Scott <scott@example.com>": "scott@example.com",
     "Scott [Amelia, Inc.] <scott@example.com> (away)": "scott@example.com",
+    "scott@example.com <scott@example.com>": "scott@example.com",
+    "Scott@Example.com <scott@example.com>": "scott@example.com",
 }
 NOBODY = [
     "",
@@ -53,6 +55,8 @@ NOBODY = [
     "<mallory@evil.example.org>scott@example.com",
     "scott@example.com <mallory@evil.example.org>",
     "scott@example.com<mallory@evil.example.org>",
+    "'scott@example.com' <scott@example.com>",
+    "scott@example.com, <scott@example.com>",
     '"scott@example.com" <mallory@evil.example.org>',
     '"Scott <scott@example.com>" <mallory@evil.example.org>',
     '"scott@example.com"@evil.example.org',

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from email.policy import default as default_policy
 
 from webordinary.intake.headers import Headers, words_decoded
@@ -32,6 +33,8 @@ _MAILBOX = re.compile(
     rf"""(?P<name>(?:[^<>@;:"()\\\x00-\x1f\x7f]|{_QUOTED}|{_COMMENT})*+)<(?P<address>[^<>\s]+)>{_AROUND}"""
 )
 _BARE = re.compile(rf"{_AROUND}(?P<address>[^<>()\s]+){_AROUND}")
+# Programs that know no name repeat the address, and do not quote it.
+_REPEATED = re.compile(r"(?P<address>[^<>()\s]+) *<(?P=address)>", re.IGNORECASE)
 _LOOKS_LIKE_ADDRESS = re.compile(r"[^\s@<>()\[\]\"',;:]+@[^\s@<>()\[\]\"',;:]+\.[^\s@<>()\[\]\"',;:]+")
 
 
@@ -53,8 +56,17 @@ def one_sender(headers: Headers) -> str:
 def addresses_in_from(headers: Headers) -> tuple[str, ...]:
     """All that looks like an address in the From lines, lower case: whom to ask where it is not clear."""
     lines = (words_decoded(_text(value[:FROM_BYTES])) for value in headers.all("from")[:FROM_LINES])
-    found = (address.lower() for line in lines for address in _LOOKS_LIKE_ADDRESS.findall(line))
+    found = (_as_on_file(address) for line in lines for address in _LOOKS_LIKE_ADDRESS.findall(line))
     return tuple(dict.fromkeys(found))
+
+
+def _as_on_file(address: str) -> str:
+    """Spell a domain as members' are: without the root's dot, in ASCII."""
+    local, _, domain = address.lower().rpartition("@")
+    domain = domain.rstrip(".")
+    with suppress(UnicodeError):
+        domain = domain.encode("idna").decode()
+    return f"{local}@{domain}"
 
 
 def _text(value: bytes) -> str:
@@ -68,7 +80,7 @@ def _text(value: bytes) -> str:
 
 def _by_our_grammar(value: str) -> str:
     mailbox = _MAILBOX.fullmatch(value)
-    found = mailbox or _BARE.fullmatch(value)
+    found = mailbox or _BARE.fullmatch(value) or _REPEATED.fullmatch(value)
     address = _ADDRESS.fullmatch(found["address"]) if found else None
     if address is None:
         raise CannotRead(SEVERAL_ADDRESSES if value.count("@") > 1 else UNCLEAR_FROM)
