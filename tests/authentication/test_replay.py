@@ -156,10 +156,12 @@ async def test_a_yes_carries_out_what_was_shown_and_not_what_came_before_it(
     assert kept.job is None
 
 
-async def test_the_same_mail_by_several_ways_is_one_question(server: Server) -> None:
+@pytest.mark.parametrize("before", [(), (letter(body="Delete the shop.\r\n"),)])
+async def test_the_same_mail_by_several_ways_is_one_question(server: Server, before: tuple[bytes]) -> None:
     """Every server on the way adds lines; that makes no other mail of it."""
     raw = owners(BODY, To=EVE)
-    for hop in "abc":
-        await server.send(added(raw, f"Received: from {hop}.example by evil.example"))
+    hops = [added(raw, f"Received: from {hop}.example by evil.example") for hop in "abc"]
+    for one in (*before, *hops):
+        await server.send(one)
     assert await server.letters() == [LetterKind.CONFIRM]
-    assert len(await server.backend.mailbox.mails(limit=5)) == 1
+    assert len(await server.backend.mailbox.mails(limit=5)) == len(before) + 1

@@ -50,7 +50,7 @@ from webordinary.intake.clean import one_line
 from webordinary.intake.files import web_ready
 from webordinary.intake.known import may_hide_own_words
 from webordinary.intake.language import declared_language, language_of
-from webordinary.intake.signed_view import UNSETTLED, as_signed, says_the_same
+from webordinary.intake.signed_view import UNSETTLED, as_signed, says_the_same, words_hash
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
@@ -175,7 +175,7 @@ class Reception:
         raw = await self.backend.blobs.get(kept.blob)
         same = raw == draft.raw or says_the_same(mail, await self.reader.read(raw, sender=kept.from_address))
         if not same or kept.state is not state:
-            own_id = mail_id(mail.content_hash, draft.record.from_address)
+            own_id = mail_id(f"{mail.message_id} {words_hash(mail)}", draft.record.from_address)
             draft = replace(draft, record=replace(draft.record, id=own_id))
         return await self._keep(draft, state, reason, ask(draft.record))
 

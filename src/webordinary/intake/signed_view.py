@@ -8,6 +8,7 @@ the same. How the body is to be taken apart is read from the body itself where C
 
 from __future__ import annotations
 
+import hashlib
 import quopri
 import re
 from base64 import b64decode
@@ -85,6 +86,11 @@ def as_signed(mail: ParsedMail, signed: ParsedMail | UnreadableMail) -> ParsedMa
 def says_the_same(mail: ParsedMail, other: ParsedMail | UnreadableMail) -> bool:
     """Say whether two readings have the same words and files; how lines are cut and spaced is no matter."""
     return isinstance(other, ParsedMail) and _content(mail) == _content(other)
+
+
+def words_hash(mail: ParsedMail) -> str:
+    """The same for all readings that say the same."""
+    return hashlib.sha256(repr(_content(mail)).encode(errors="surrogatepass")).hexdigest()
 
 
 def _content(mail: ParsedMail) -> tuple[object, ...]:
