@@ -195,6 +195,7 @@ def test_a_signature_without_a_mark_begins_with_the_senders_name() -> None:
         card,
         f"Change our address to:\n\n{card}",
         "Add a page about\n\nScott Miller\nwho bakes",
+        "Thanks!\n\nScott Miller\n+1 555 0100 is new, please change it on the site",
         f"Do it.\n\n{card} is where our guests call on Sundays and holidays, so please put it on top",
     ):
         assert own(text) == text

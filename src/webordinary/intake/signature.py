@@ -15,7 +15,7 @@ LINE_CHARACTERS = 160
 SMALL_PRINT_LINES = 8  # that are looked at to tell whether it is about a mail
 CLOSING_LINES = 4  # an advertisement stands among the last ones
 ADVERTISEMENT_WORDS = 11
-CARD_WORDS = 10  # a line of a signature
+CARD_WORDS = 7  # of a line, numbers aside: more may be a sentence
 NAME_WORDS = 4
 
 
@@ -64,7 +64,8 @@ def _card(lines: Sequence[str], sender_names: Collection[str]) -> range:
     above = [lines[at].strip() for at in written if at < begin]
     below = [at for at in written if at > begin]
     reached = [at for at in below if CONTACT.search(lines[at])]
-    is_card = len(below) <= SIGNATURE_LINES and all(len(lines[at].split()) <= CARD_WORDS for at in below)
+    words = [sum(map(str.isalpha, (word[0] for word in lines[at].split()))) for at in below]
+    is_card = len(below) <= SIGNATURE_LINES and all(count <= CARD_WORDS for count in words)
     if not above or not reached or not is_card or any(line.endswith(COLONS) for line in above[-2:]):
         return range(0)
     paragraph_ends = (at for at in range(reached[-1], len(lines)) if not lines[at].strip())
