@@ -1,9 +1,11 @@
 """A conversation with a stranger's mail server: what is offered, and what is understood."""
 
 import asyncio
+import logging
 import random
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 import trustme
@@ -244,3 +246,40 @@ async def test_no_other_end_of_a_mail_lets_another_one_in(gate: Gate, end: bytes
         assert (await line.ask(b"NOOP")).startswith("250 ")
     (raw,) = gate.received.raws
     assert b"evil" in raw
+
+
+async def test_nonsense_instead_of_encryption_ends_one_conversation_without_alarm(
+    encrypting: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Scanners do it all day: a stack trace for each hides what the operator has to see."""
+    caplog.set_level(logging.INFO)
+    async with encrypting.line() as line:
+        await line.hear()
+        await line.ask(b"EHLO me")
+        await line.ask(b"STARTTLS")
+        await line.send(b"GET / HTTP/1.0\r\n\r\n")
+        with suppress(ConnectionError):
+            await line.reader.read()
+    async with encrypting.line() as line:
+        assert (await line.hear()).startswith("220 ")
+    assert [(one.levelname, bool(one.exc_info)) for one in caplog.records if "encrypted" in one.message] == [
+        ("INFO", False)
+    ]
+    assert all(one.levelno < logging.ERROR for one in caplog.records)
+
+
+async def test_a_mistake_of_ours_is_no_reason_to_give_a_mail_up(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A 5xx sends the mail back to its sender; and strangers need no names of our classes."""
+
+    async def fail(*_: object) -> str:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(smtp_gateway.SmtpGateway, "handle_RCPT", fail)
+    async with gate.line() as line:
+        await line.hear()
+        await line.ask(b"EHLO me")
+        await line.ask(b"MAIL FROM:<a@example.com>")
+        answer = await line.ask(b"RCPT TO:<edit@localhost>")
+    assert answer == "451 4.3.0 Something went wrong here, try again later"

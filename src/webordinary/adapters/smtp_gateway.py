@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 
 from aiosmtpd.lmtp import LMTP
-from aiosmtpd.smtp import SMTP, Session
+from aiosmtpd.smtp import SMTP, Session, TLSSetupException
 from aiosmtpd.smtp import Envelope as SmtpEnvelope
 
 from webordinary.adapters.smtp_conversation import Conversation, LmtpConversation
@@ -215,6 +215,14 @@ class SmtpGateway:
                 self._nothing_in_hand.set()
         log.info("%s from %s: %s %s", record.id, record.from_address or "-", record.state, record.reason)
         return f"250 2.0.0 Kept as {record.id}"
+
+    async def handle_exception(self, error: Exception) -> str:
+        """Answer a command that failed. Scanners fail at encryption all day, which is no mistake of ours."""
+        if isinstance(error, TLSSetupException):
+            log.info("a conversation ended: it was not encrypted as the other side had asked")
+        else:
+            log.error("a command failed, by a mistake of ours", exc_info=error)
+        return "451 4.3.0 Something went wrong here, try again later"
 
 
 def subscriber(peer: str) -> str:

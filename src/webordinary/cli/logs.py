@@ -11,6 +11,8 @@ from webordinary.cli.words import FAINT, YELLOW, has_colours, one_line
 
 EXTRAS = ("lane", "job", "attempt")
 MESSAGE_CHARACTERS = 2000
+# aiosmtpd's logger is mail.log. It repeats what strangers say, which must not reach a terminal as it is.
+LOGGERS = {"webordinary": logging.INFO, "mail.log": logging.WARNING}
 
 
 def start_logging(who: str, *, as_json: bool) -> None:
@@ -18,10 +20,11 @@ def start_logging(who: str, *, as_json: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(who) if as_json else Lines(who))
     logging.raiseExceptions = False
-    root = logging.getLogger("webordinary")
-    root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
-    root.propagate = False
+    for name, level in LOGGERS.items():
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
 
 
 class Lines(logging.Formatter):
