@@ -127,6 +127,32 @@ async def test_mail_to_an_alias_that_is_forwarded_to_us_is_ours(server: Server) 
     assert (await server.send(raw, to=("shop@alias.example",))).job == record.job
 
 
+@pytest.mark.parametrize(
+    ("to", "is_ours"),
+    [
+        (f"{US} <{US}>", True),
+        (f"{EVE}, {US.upper()} <{US}>", True),
+        (f"{US} <{EVE}>", False),
+        (f"{EVE} <{US}", False),
+        (f"{US}: {EVE};", False),
+        (f'"{US}" <{EVE}>', False),
+    ],
+)
+async def test_our_address_counts_where_the_mail_was_sent_to_it(
+    server: Server, to: str, *, is_ours: bool
+) -> None:
+    """Programs that know no name repeat the address. Eve can call herself by ours."""
+    record = await server.send(owners(BODY, To=to))
+    assert (record.state is MailState.ACCEPTED) is is_ours, record.reason
+
+
+async def test_the_question_says_that_there_is_more_than_it_shows(server: Server) -> None:
+    """Whoever sees their own words at the beginning must not take them for all."""
+    await server.send(owners("Paint the wall. " * 50 + "Delete the shop.\r\n", To=EVE))
+    ((asked, _),) = await server.backend.outbox.letters(limit=5)
+    assert asked.facts["excerpt"].endswith(" [… +216]")
+
+
 async def test_the_question_shows_what_would_be_carried_out(server: Server) -> None:
     """A subject alone is recognised too easily."""
     await server.send(owners("Delete the shop, see https://evil.example/x\r\n", To=EVE))

@@ -42,6 +42,7 @@ async def test_a_tagged_address_of_another_domain_is_not_the_members(server: Ser
         b"From: Owner, The <owner@victim.example>",
         b"From: Ow\xf1er <owner@victim.example>",
         b"From: The Owner <owner@victim.example> (away)",
+        b"From: owner@victim.example <Owner@victim.example>",
     ],
 )
 async def test_an_unusual_from_that_can_be_read_in_one_way_is_read(server: Server, line: bytes) -> None:

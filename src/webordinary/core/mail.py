@@ -161,9 +161,13 @@ class ParsedMail:
 
     @property
     def excerpt(self) -> str:
-        """Its beginning, for somebody who is asked whether to carry it out: a subject is not enough."""
+        """Its beginning, for somebody who is asked whether to carry it out: a subject is not enough.
+
+        Who says yes has to see that there is more.
+        """
         text = self.own_words or "\n".join(stretch.text for stretch in self.stretches)
-        return storable(text[:EXCERPT_CHARACTERS])
+        more = len(text) - EXCERPT_CHARACTERS
+        return storable(text[:EXCERPT_CHARACTERS] + (f" [… +{more}]" if more > 0 else ""))
 
 
 @dataclass(frozen=True, slots=True)

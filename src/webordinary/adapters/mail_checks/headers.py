@@ -29,6 +29,7 @@ _COMMENT = rb'\([^()<>@"\\]*\)'
 _AROUND = rb"(?:[ \t]|" + _COMMENT + rb")*"
 _NAMED = re.compile(rb"(?:[ \t,]|" + _WORD + rb"|" + _QUOTED + rb"|" + _COMMENT + rb")*<([^<>]*)>" + _AROUND)
 _BARE = re.compile(_AROUND + rb"([^<>()\s]+)" + _AROUND)
+_REPEATED = re.compile(rb"[ \t]*([^<>()\s]+)[ \t]*<\1>[ \t]*", re.IGNORECASE)  # by who knows no name
 _MAILBOXES = re.compile(rb"(?:[^\",()\\]|" + _QUOTED + rb"|" + _COMMENT + rb")+|,")
 
 
@@ -115,11 +116,15 @@ def sender_of(message: Message) -> Address:
     value = found[0].unfolded
     if found[0].has_blank_line or len(value) > FROM_BYTES_MAX:
         raise Ambiguous("a From header folded or filled in an unusual way")
-    named = _NAMED.fullmatch(value) or _BARE.fullmatch(value)
+    named = _mailbox(value)
     address = plain_address(named[1].decode("ascii", "replace")) if named else None
     if address is None:
         raise Ambiguous("a From header that is not plainly one name and one address")
     return address
+
+
+def _mailbox(text: bytes) -> re.Match[bytes] | None:
+    return _NAMED.fullmatch(text) or _BARE.fullmatch(text) or _REPEATED.fullmatch(text)
 
 
 def recipients_of(message: Message, key: str) -> tuple[str, ...]:
@@ -131,7 +136,7 @@ def recipients_of(message: Message, key: str) -> tuple[str, ...]:
     mailboxes = _MAILBOXES.findall(value)
     if sum(map(len, mailboxes)) < len(value):
         return ()  # a quote or a comment that does not end where it should: who knows what is outside of it
-    named = (_NAMED.fullmatch(mailbox) or _BARE.fullmatch(mailbox) for mailbox in mailboxes)
+    named = map(_mailbox, mailboxes)
     texts = (name[1].decode("ascii", "replace") for name in named if name)
     addresses = (plain_address(text) for text in texts)
     return tuple(f"{address.local}@{address.domain}".lower() for address in addresses if address)
