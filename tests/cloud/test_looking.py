@@ -58,7 +58,7 @@ async def test_a_test_mail_without_a_worker_says_what_it_waits_for(
 ) -> None:
     await backend.directory.add_project(Project("amelia", repository="https://git.example/amelia.git"))
     await backend.directory.add_member(Member(Lane("amelia", "scott"), SCOTT))
-    ran = await asyncio.to_thread(operator.run, "cloud", "send", "Hello", "--from", SCOTT, "--wait", "1")
+    ran = await asyncio.to_thread(operator.run, "cloud", "send", "Add roses", "--from", SCOTT, "--wait", "1")
     (line,) = [line for line in ran.stdout.splitlines() if line.startswith("queued:")]
     assert "worker" in line
     assert ran.returncode == 8

@@ -6,6 +6,7 @@ import pytest
 
 from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, SOON, W2, World
 from webordinary.core.errors import ClaimLost
+from webordinary.core.failure import FailureKind
 from webordinary.core.job import JobState
 from webordinary.core.mail import LetterKind
 from webordinary.core.outcome import Done, Failed, Preempted
@@ -82,7 +83,8 @@ async def test_what_an_outcome_leaves_is_kept_with_its_job_and_told_in_the_lette
     assert view.facts == {"a": "1"}
     letters = [letter for letter, _ in await world.backend.outbox.letters(limit=9, about=view.id)]
     (final,) = [letter for letter in letters if letter.kind is LetterKind(view.state.value)]
-    assert final.facts == {"a": "1", "note": view.note}
+    failure = {"failure": FailureKind.INTERNAL.value} if isinstance(outcome, Failed) else {}
+    assert final.facts == {"a": "1", "note": view.note, **failure}
 
 
 async def test_the_next_job_finds_what_the_last_one_left(world: World) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.needs import needs
 from tests.sites.system import System, git
+from webordinary.core.job import JobState
 
 LAYOUT = "<!doctype html>\n<title>{{ .Site.Title }}</title>\n{{ .Content }}\n"
 FILES = {
@@ -58,8 +59,10 @@ def test_a_hugo_site_is_built_and_published_and_a_failed_build_leaves_it_alone(s
         "echo '{{ nonsense }}' >> layouts/index.html; echo tried; exit 0", answers=done.message_id
     )
     assert broken.kind == "failed", broken.text
-    for words in ("could not be built", "nonsense", "as it was before"):  # the log's tail names the mistake
+    for words in ("could not be put together", "as it was before"):
         assert words in broken.text
+    (failed,) = system.jobs(JobState.FAILED)
+    assert "nonsense" in failed.note  # for the operator, the log's tail names the mistake
     assert system.page("garden/").content == page.content
     assert system.published("garden") == published
 

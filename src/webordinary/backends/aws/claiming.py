@@ -158,6 +158,7 @@ class Claiming:
                 lane_key(claim.lane),
                 put={"leaseUntil": now + self._lanes.limits.lease_seconds, **shows_life},
                 add={"version": 1},
+                remove=("wanted", "wantedSince"),  # asked for while this beat was late
                 where={"containerId": claim.worker, "fence": claim.fence},
             )
         except ChangedMeanwhile:
