@@ -19,7 +19,12 @@ def settings(home: Path, mail: MailSettings) -> Settings:
     return replace(load(home, {}), mail=mail)
 
 
-@pytest.mark.parametrize(("name", "said"), [("", "example.com"), ("mx7.example.net", "mx7.example.net")])
+NAMES = pytest.mark.parametrize(
+    ("name", "said"), [("", "example.com"), ("mx7.example.net", "mx7.example.net")]
+)
+
+
+@NAMES
 async def test_we_greet_by_the_name_that_is_set(tmp_path: Path, name: str, said: str) -> None:
     home = settings(tmp_path, MailSettings(address="edit@example.com", ehlo_name=name))
     backend = open_backend(home)
@@ -29,17 +34,18 @@ async def test_we_greet_by_the_name_that_is_set(tmp_path: Path, name: str, said:
     backend.close()
 
 
-async def test_we_introduce_ourselves_to_the_relay_by_that_name(tmp_path: Path) -> None:
+@NAMES
+async def test_we_introduce_ourselves_to_the_relay_by_that_name(tmp_path: Path, name: str, said: str) -> None:
     async with listening() as relay:
         url = f"smtp://127.0.0.1:{relay.port}"
-        mail = MailSettings(address="edit@example.com", ehlo_name="mx7.example.net", relay=url)
+        mail = MailSettings(address="edit@example.com", ehlo_name=name, relay=url)
         home = settings(tmp_path, mail)
         backend = open_backend(home)
         room = open_mail_room(home, backend)
-        name = MailId("m1")
-        asked = MailRecord(name, "<1@x>", MailState.ANSWERED, "help", ADDRESS, "Hi", (), 0.0, "ab" * 32)
+        mail_id = MailId("m1")
+        asked = MailRecord(mail_id, "<1@x>", MailState.ANSWERED, "help", ADDRESS, "Hi", (), 0.0, "ab" * 32)
         await backend.mailbox.keep(asked)
-        await backend.outbox.owe(Letter(name, LetterKind.HELP, name))
+        await backend.outbox.owe(Letter(mail_id, LetterKind.HELP, mail_id))
         sending = asyncio.create_task(room.sender.run())
         async with asyncio.timeout(20):
             while not relay.received.mails:
@@ -48,7 +54,7 @@ async def test_we_introduce_ourselves_to_the_relay_by_that_name(tmp_path: Path) 
         await sending
         await room.close()
         backend.close()
-    assert [envelope.helo for _, envelope in relay.received.mails] == ["mx7.example.net"]
+    assert [envelope.helo for _, envelope in relay.received.mails] == [said]
 
 
 @pytest.mark.parametrize("name", ["two words", "a\r\nb", "höst.example", "a/b", "x" * 254])

@@ -124,7 +124,7 @@ def _listening(mail: MailSettings, trust: Trust, home: Path) -> Listening:
     return Listening(
         host=mail.smtp_host,
         port=mail.smtp_port,
-        hostname=mail.ehlo_name or mail.address.rpartition("@")[2],
+        hostname=mail.host_name,
         address=mail.address,
         aliases=mail.aliases,
         tls=tls,
@@ -161,7 +161,7 @@ def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
         encryption=Encryption.TLS if url.scheme == "smtps" else _plain(url),
         username=user,
         password=password,
-        hostname=mail.ehlo_name or None,
+        hostname=mail.host_name,
     )
     return KeepingMailer(_signing(SmtpRelay(relay), mail), letters), f"{relay.host}:{relay.port}"
 

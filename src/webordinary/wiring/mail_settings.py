@@ -65,6 +65,11 @@ class MailSettings:
         """All addresses that are ours; their plus-addresses are, too."""
         return (self.address, *self.aliases)
 
+    @property
+    def host_name(self) -> str:
+        """What we call ourselves to other mail servers, who connect to us or we to them."""
+        return self.ehlo_name or self.address.rpartition("@")[2]
+
 
 _QUOTAS = {one.name: one for one in fields(QuotaLimits)}
 NAMES = tuple(one.name for one in fields(MailSettings) if one.name != "quotas") + tuple(_QUOTAS)
