@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 
 from webordinary.core.language import Language
 
@@ -94,6 +95,7 @@ _MARKS = {
 }
 
 
+@lru_cache(maxsize=16)  # of one mail it is asked more than once
 def language_of(text: str, *, sure: bool = True) -> Language | None:
     """Tell the language of somebody's own words; English if letters are not written in it, None if unclear.
 

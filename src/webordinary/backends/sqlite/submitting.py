@@ -131,16 +131,17 @@ def announce(tx: Tx, lane: Lane) -> None:
     )
     if owned:
         tx.wake(lane_topic(lane))
-    elif tx.one(f"SELECT 1 FROM jobs WHERE lane = ? AND {OPEN} LIMIT 1", (lane.key,)):
-        want(tx, lane)
-    else:
+    elif not want(tx, lane):
         tx.do("UPDATE lanes SET wanted_since = NULL WHERE lane = ?", (lane.key,))
 
 
-def want(tx: Tx, lane: Lane) -> None:
-    """Leave a claim request for a lane that has work."""
-    tx.do(
-        f"UPDATE lanes SET wanted_since = IFNULL(wanted_since, ?), wanted_from = {DUE_FROM} WHERE lane = ?",
+def want(tx: Tx, lane: Lane) -> bool:
+    """Leave a claim request for a lane that has work; False if it has none."""
+    wanted = tx.do(
+        f"UPDATE lanes SET wanted_since = IFNULL(wanted_since, ?), wanted_from = {DUE_FROM}"
+        f" WHERE lane = ? AND EXISTS (SELECT 1 FROM jobs WHERE lane = lanes.lane AND {OPEN})",
         (tx.now, lane.key),
     )
-    tx.wake(CLAIMS)
+    if wanted:
+        tx.wake(CLAIMS)
+    return bool(wanted)
