@@ -57,6 +57,12 @@ _AGREEING = words.YES | words.APPROVAL
 _CLAUSE = re.compile(r"([^.,;:!?…\n]*)([.,;:!?…\n\s]*)")
 _APOSTROPHES = re.compile("['`\N{ACUTE ACCENT}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}]")
 _QUOTED = re.compile(r"""["“”„«»]\s*([^"“”„«»]*\w[^"“”„«»]*)""")
+# Unions are made once: they are looked into for every word of every mail.
+_ASKING = words.ASKING | _AGREEING
+_DOUBTING = _ASKING | words.DOUBT
+_MENTIONING = _DOUBTING | words.MENTIONS
+_NEGATIVE = words.NEGATIVE | words.THANKS | words.GREETINGS | words.REQUEST
+_AROUND = words.AROUND | words.REQUEST
 _NOT_A_WORD = re.compile(r"[^\w]+|_+")
 _YES_WITH_ACCENT = re.compile(r"\bs[íì]\b|^\W*si(?=\s*(?:[,.;:!\n]|$))", re.IGNORECASE)
 _SAID_IN_FRENCH = re.compile(r"\bpubliée?s?\b", re.IGNORECASE)  # done; "publie" is the command
@@ -223,10 +229,10 @@ def _command(clauses: Sequence[_Clause]) -> Wish | None:
         if wish is not None:
             wishes.add(wish)
             stops |= clear and wish is Wish.STOP
-        elif not _is_known(clause.words, words.ASKING | words.DOUBT | _AGREEING):
+        elif not _is_known(clause.words, _DOUBTING):
             return None
         else:
-            doubts |= not _is_known(clause.words, words.ASKING | _AGREEING)
+            doubts |= not _is_known(clause.words, _ASKING)
         doubts |= not clear
     if not wishes:
         return None
@@ -255,8 +261,8 @@ def _command_in(clause: _Clause) -> tuple[Wish | None, bool]:
 
 def _may_precede(wish: Wish, before: Sequence[str]) -> bool:
     if wish in _MAY_FOLLOW_PRAISE:
-        return _is_known(before, words.ASKING | _AGREEING | (words.LAST if wish in _TURNING else frozenset()))
-    return all(word in words.AROUND | words.REQUEST | words.GREETINGS | _AGREEING | YOU for word in before)
+        return _is_known(before, _ASKING | (words.LAST if wish in _TURNING else frozenset()))
+    return all(word in _AROUND | words.GREETINGS | _AGREEING | YOU for word in before)
 
 
 def _may_follow(wish: Wish, after: Sequence[str]) -> bool:
@@ -268,7 +274,7 @@ def _may_follow(wish: Wish, after: Sequence[str]) -> bool:
     elif wish is Wish.PUBLISH:
         about = words.ASKING | words.PRAISE | _AGREEING
     else:
-        about = words.AROUND | words.REQUEST
+        about = _AROUND
     for place, word in enumerate(after):
         if word in words.THANKS:
             return _is_known(after[place:])
@@ -280,8 +286,8 @@ def _may_follow(wish: Wish, after: Sequence[str]) -> bool:
 def _is_doubted(wish: Wish, before: Sequence[str], after: Sequence[str]) -> bool:
     """Whether the words beside a command only cast doubt on it, or are another one."""
     if wish is Wish.STOP:
-        return all(word in words.AROUND | words.REQUEST | words.DOUBT for word in [*before, *after])
-    doubtful = words.ASKING | words.DOUBT | _AGREEING | (words.LAST if wish in _TURNING else frozenset())
+        return all(word in _AROUND | words.DOUBT for word in [*before, *after])
+    doubtful = _DOUBTING | (words.LAST if wish in _TURNING else frozenset())
     if wish is Wish.REDO:
         doubtful -= words.SITE
     counted = wish is Wish.PUBLISH  # "undo change 3" is an instruction, "publish at 5" is ours to ask about
@@ -319,16 +325,16 @@ def _without_command(clauses: Sequence[_Clause]) -> Wish:
         if any(word in words.GREETINGS for word in every):
             return Wish.HELP
     agrees = any(word in _AGREEING for word in every) or any(_GO_AHEAD.search(one.text) for one in clauses)
-    if agrees and all(_is_known(clause.words, words.ASKING | _AGREEING) for clause in clauses):
+    if agrees and all(_is_known(clause.words, _ASKING) for clause in clauses):
         polite = any(word in words.THANKS or word in words.PRAISE for word in every)
         approves = any(word in words.APPROVAL for word in every)
         return (
             Wish.COURTESY if polite and not approves and not asks and _says_no_more(clauses) else Wish.UNCLEAR
         )
-    if all(word in words.NEGATIVE | words.THANKS | words.GREETINGS | words.REQUEST for word in every):
+    if all(word in _NEGATIVE for word in every):
         return Wish.UNCLEAR
     mentions = any(word in words.MENTIONS for word in every)
-    doubtful = words.ASKING | words.DOUBT | words.MENTIONS | _AGREEING
+    doubtful = _MENTIONING
     if mentions and all(_is_known(clause.words, doubtful) for clause in clauses):
         return Wish.UNCLEAR
     return Wish.EDIT
