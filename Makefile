@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 SEEDS  ?= 2000
-JOBS   ?= 4
+JOBS   ?= 6
 ARGS   ?=
 
 BIN   := .venv/bin
