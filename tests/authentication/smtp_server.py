@@ -4,8 +4,7 @@ import asyncio
 import smtplib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from tests.authentication.cases_replay import EVE
 from tests.authentication.world import OWNER, US, resolver
@@ -16,7 +15,7 @@ from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
 from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.memory.open import open_memory
 from webordinary.core.lane import Lane
-from webordinary.core.mail import LetterKind, MailRecord
+from webordinary.core.mail import Envelope, LetterKind, MailRecord
 from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
@@ -56,7 +55,8 @@ class Server:
 
 
 @asynccontextmanager
-async def smtp_server() -> AsyncIterator[Server]:
+async def smtp_server(trust: Trust | None = None, peer: str | None = None) -> AsyncIterator[Server]:
+    """Serve at this machine; with `peer`, as if everybody connected from that address."""
     clock = SystemClock()
     backend = open_memory(clock, LIMITS)
     checks = OriginChecks(resolver(), clock)
@@ -68,15 +68,19 @@ async def smtp_server() -> AsyncIterator[Server]:
         checks=checks,
         images=NoPictures(),
         clock=clock,
-        trust=Trust(addresses=(US, ALIAS)),
+        trust=replace(trust or Trust(), addresses=(US, ALIAS)),
         quotas=QuotaLimits(),
         token_key=KEY,
     )
-    gateway = SmtpGateway(
-        Listening(port=0, hostname="us.example", address=US, aliases=(ALIAS,)),
-        partial(reception.receive, may_come_again=True),
-    )
-    yield Server(backend, await gateway.start())
-    await gateway.stop()
-    checks.close()
-    backend.close()
+
+    async def receive(raw: bytes, envelope: Envelope) -> MailRecord:
+        came = replace(envelope, peer=envelope.peer if peer is None else peer)
+        return await reception.receive(raw, came, may_come_again=True)
+
+    gateway = SmtpGateway(Listening(port=0, hostname="us.example", address=US, aliases=(ALIAS,)), receive)
+    try:
+        yield Server(backend, await gateway.start())
+    finally:
+        await gateway.stop()
+        checks.close()
+        backend.close()
