@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 SEEDS  ?= 2000
-JOBS   ?= 6
+JOBS   ?= 4
 ARGS   ?=
 
 BIN   := .venv/bin

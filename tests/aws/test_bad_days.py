@@ -68,6 +68,32 @@ async def test_a_lane_whose_job_begins_while_it_is_read_is_read_again(
     assert (await worker.ledger.job(job)).interrupted
 
 
+class Moving(FaultyCloud):
+    """A line on which something happens right after the first look at an index."""
+
+    meanwhile: list[Callable[[], Awaitable[object]]]
+
+    async def call(self, service: str, operation: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401
+        answer = await super().call(service, operation, **parameters)
+        if operation == "query" and self.meanwhile:
+            await self.meanwhile.pop()()
+        return answer
+
+
+async def test_a_lane_that_moves_between_two_looks_is_shown_once(
+    process: Callable[..., World], settings: AwsSettings
+) -> None:
+    """The service refuses to read a key twice in one call, so `status` failed while jobs moved."""
+    line = Moving(settings)
+    line.meanwhile = []
+    operator, worker = process(line), process()
+    delivery = await worker.start()
+    line.meanwhile.append(lambda: worker.broker.settle(delivery, Done(), more=False))
+    shown = await operator.ledger.lanes(limit=9, busy=True)
+    assert line.meanwhile == []
+    assert [lane.lane for lane in shown] == [AMELIA]
+
+
 # --- answers that are lost on their way -----------------------------------------------------------
 
 

@@ -79,8 +79,13 @@ class Dynamo:
         return unpacked(answer["Item"]) if "Item" in answer else None
 
     async def get_many(self, wanted: Mapping[str, Sequence[Key]]) -> dict[str, list[Item]]:
-        """Read items of several tables, in no order; those that are not there are left out."""
-        flat = [(table, key) for table, keys in wanted.items() for key in keys]
+        """Read items of several tables, in no order; those that are not there are left out.
+
+        Each once, however often it is named: a row that moves between two looks at an index is in both, and
+        the service refuses a call that names a key twice.
+        """
+        once = {(table, *sorted(key.items())): (table, key) for table, keys in wanted.items() for key in keys}
+        flat = list(once.values())
         found: dict[str, list[Item]] = {table: [] for table in wanted}
         for start in range(0, len(flat), GET_AT_ONCE):
             await self._get_batch(flat[start : start + GET_AT_ONCE], found)

@@ -99,7 +99,8 @@ class AwsLedger:
             )
             for kind in (OPEN, IDLE)
         ]
-        return list(merge(*([key["projectKey"] for key in keys] for keys in kinds)))[:limit]
+        names = merge(*([key["projectKey"] for key in keys] for keys in kinds))
+        return list(dict.fromkeys(names))[:limit]  # one that moved meanwhile is in both
 
     async def _views(self, lanes: Sequence[Lane]) -> list[LaneView]:
         model = await self._lanes.read(Reading(lanes, head_only))
@@ -171,7 +172,8 @@ class AwsLedger:
             )
             for index, name, value in partitions
         ]
-        return list(merge(*pages, key=lambda key: key["order"], reverse=True))[:limit]
+        ordered = merge(*pages, key=lambda key: key["order"], reverse=True)
+        return list({key["jobId"]: key for key in ordered}.values())[:limit]  # one that moved is in two pages
 
     async def _job_items(self, jobs: Sequence[str]) -> list[Item]:
         """Read jobs, in the order given."""
