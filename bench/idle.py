@@ -49,7 +49,7 @@ def measure(folder: Path) -> list[Row]:
 @contextmanager
 def _worker(home: Path) -> Iterator[int]:
     """Start the command that people start."""
-    command = [sys.executable, "-m", "webordinary.cli", "worker", "--home", str(home), "--slots", str(SLOTS)]
+    command = [sys.executable, "-m", "webordinary", "worker", "--home", str(home), "--slots", str(SLOTS)]
     command += ["--handler", "echo"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WEBORDINARY_")}
     process = subprocess.Popen(

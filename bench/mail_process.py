@@ -15,11 +15,11 @@ from pathlib import Path
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from bench.processes import READY
-from webordinary.adapters.smtp_gateway import SmtpGateway
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.core.lane import Lane
 from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
+from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.wiring.mail import open_mail_room
 from webordinary.wiring.settings import load
 from webordinary.wiring.stores import open_backend

@@ -21,11 +21,11 @@ from starlette.routing import Route
 from bench.machine import resident_megabytes
 from bench.pages_store import HOT, LAST, LIMITS, TRY_KEY
 from bench.pool import ask
-from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.dashboard.app import create_app
 from webordinary.dashboard.parts import Parts
+from webordinary.system.clock import SystemClock
 
 TIMES = 20
 REQUESTS = 200

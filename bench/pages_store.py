@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import Claim, Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
@@ -18,6 +17,7 @@ from webordinary.core.outcome import Done, Failed, Outcome, Retry
 from webordinary.core.site import Member, Project
 from webordinary.core.work import EVENTS_MAX, AgentEvent, EventKind
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 JOBS, LANES, PROJECTS = 10_000, 1_000, 100
 HOT = Lane("site0", "user0")  # has a tenth of all jobs

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.processes import Held, held
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 SUBMITS_AT_ONCE = 100
 DRAIN_SECONDS_MAX = 120.0

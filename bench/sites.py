@@ -18,13 +18,7 @@ from typing import cast
 
 from bench.report import Row, ratios, row
 from bench.stages import Notes, Watched, counted_programs
-from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.adapters.folder_publisher import FolderPublisher
-from webordinary.adapters.git.repositories import GitRepositories
-from webordinary.adapters.git.workspaces import GitWorkspaces
-from webordinary.adapters.sandbox.unconfined import Unconfined
-from webordinary.adapters.site_builder import SiteBuilder
-from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import Claim, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
@@ -33,7 +27,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.outcome import Done
 from webordinary.core.site import Project
-from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room, Worked
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, EventKind, Room, Worked
 from webordinary.flows.perform import Performance
 from webordinary.flows.tools import Tools
 from webordinary.ports.agent import AgentRun
@@ -42,6 +36,12 @@ from webordinary.ports.builder import Builder
 from webordinary.ports.handler import Stop
 from webordinary.ports.publisher import Publisher
 from webordinary.ports.workspaces import Workspaces
+from webordinary.sandbox.unconfined import Unconfined
+from webordinary.sites.builder import SiteBuilder
+from webordinary.sites.folder_publisher import FolderPublisher
+from webordinary.sites.git.repositories import GitRepositories
+from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.system.clock import SystemClock
 
 ROUNDS = 9
 PAGES, PICTURES = 200, 20
@@ -127,7 +127,7 @@ class _Appending:
 
     name = "appending"
 
-    async def start(self, errand: Errand, room: Room) -> AgentRun:
+    async def start(self, errand: AgentTask, room: Room) -> AgentRun:
         with (room.tree / EDITED).open("a", encoding="utf-8") as page:
             page.write(f"<p>{errand.instruction}</p>\n")
         return _Ended()

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from bench.pool import SUBMITS_AT_ONCE, open_store
 from bench.report import Row, ratios, row
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
@@ -17,6 +16,7 @@ from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Outcome
 from webordinary.ports.handler import Stop
+from webordinary.system.clock import SystemClock
 
 ROUNDS = 3
 WAITING = (100, 1_000, 10_000, 50_000)

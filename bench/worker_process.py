@@ -14,13 +14,13 @@ import time
 from pathlib import Path
 
 from bench.processes import hold
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Outcome
 from webordinary.ports.handler import Stop
+from webordinary.system.clock import SystemClock
 
 
 class NotingEcho:

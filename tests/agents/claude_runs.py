@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.agents.model_server import ModelServer
-from webordinary.adapters.agents.claude.agent import ClaudeAgent, ClaudeRun
-from webordinary.adapters.agents.claude.options import ClaudeOptions
-from webordinary.adapters.sandbox.allowance import Allowance
-from webordinary.adapters.sandbox.sandbox import Sandbox
-from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room
+from webordinary.agents.claude.agent import ClaudeAgent, ClaudeRun
+from webordinary.agents.claude.options import ClaudeOptions
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, EventKind, Room
+from webordinary.sandbox.allowance import Allowance
+from webordinary.sandbox.sandbox import Sandbox
 
 KEY = "real-key-of-the-operator"
 USUAL = ClaudeOptions(key=KEY)
@@ -40,11 +40,13 @@ class Place:
         return ClaudeAgent(replace(options, base_url=server.base_url), self.sandbox, allowance)
 
 
-def errand(prompt: str, resume: bytes | None = None, recap: str = "") -> Errand:
-    return Errand("job-1", prompt, prompt, resume=resume, recap=recap)
+def errand(prompt: str, resume: bytes | None = None, recap: str = "") -> AgentTask:
+    return AgentTask("job-1", prompt, prompt, resume=resume, recap=recap)
 
 
-async def carried_out(agent: ClaudeAgent, what: Errand, room: Room) -> tuple[AgentResult, list[AgentEvent]]:
+async def carried_out(
+    agent: ClaudeAgent, what: AgentTask, room: Room
+) -> tuple[AgentResult, list[AgentEvent]]:
     """Run to the end; give the result and all events."""
     run = await agent.start(what, room)
     events = [event async for event in run.events()]

@@ -9,9 +9,9 @@ import pytest
 
 from tests.agents.claude_runs import Place
 from tests.needs import needs
-from webordinary.adapters.agents.claude.options import claude_available
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.sandbox.unconfined import Unconfined
+from webordinary.agents.claude.options import claude_available
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.unconfined import Unconfined
 
 
 def needs_claude() -> None:

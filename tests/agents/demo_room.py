@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from webordinary.adapters.agents.demo import DemoAgent
-from webordinary.core.work import AgentEvent, AgentResult, Errand, MailedFile, Room
+from webordinary.agents.demo import DemoAgent
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, MailedFile, Room
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -56,8 +56,8 @@ def room_in(folder: Path, pages: dict[str, str | bytes] | None = None) -> Room:
     return room
 
 
-def errand(instruction: str, *files: MailedFile, conflicts: tuple[str, ...] = ()) -> Errand:
-    return Errand("job", instruction, instruction, files=files, conflicts=conflicts)
+def errand(instruction: str, *files: MailedFile, conflicts: tuple[str, ...] = ()) -> AgentTask:
+    return AgentTask("job", instruction, instruction, files=files, conflicts=conflicts)
 
 
 async def asked(room: Room, instruction: str, *files: MailedFile) -> AgentResult:

@@ -24,10 +24,10 @@ from tests.agents.claude_runs import (
     until_used,
 )
 from tests.agents.model_server import Hold, ModelServer, Refuse, Reply, Request, Say, Script, Use
-from webordinary.adapters.agents.claude.options import ClaudeOptions, bundled_cli
-from webordinary.adapters.sandbox.allowance import Allowance
+from webordinary.agents.claude.options import ClaudeOptions, bundled_cli
 from webordinary.core.failure import FailureKind
 from webordinary.core.work import Broke, Stopped, Worked
+from webordinary.sandbox.allowance import Allowance
 
 HERE = Path(__file__).parents[2]
 
@@ -207,7 +207,7 @@ import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from tests.agents.claude_runs import Place, errand
-from webordinary.adapters.sandbox.{module} import {sandbox}
+from webordinary.sandbox.{module} import {sandbox}
 
 async def main():
     place = Place({sandbox}(), Path({folder!r}))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.adapters.agents.claude.options import ClaudeOptions
-from webordinary.adapters.agents.claude.transcript import Conversation, TranscriptFile
+from webordinary.agents.claude.options import ClaudeOptions
+from webordinary.agents.claude.transcript import Conversation, TranscriptFile
 from webordinary.core.errors import BadInput
 
 SESSION = "0d9e7f1c-5b3a-4c6d-8e2f-1a2b3c4d5e6f"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.demo_room import asked, contents, errand, room_in
-from webordinary.adapters.agents.demo import DemoAgent
+from webordinary.agents.demo import DemoAgent
 from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.work import Declined, Worked
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.agents.demo_room import asked, asked_aloud, contents, errand, room_in
 from webordinary import samples
-from webordinary.adapters.agents.demo import DemoAgent
+from webordinary.agents.demo import DemoAgent
 from webordinary.core.errors import NotFound
 from webordinary.core.work import Broke, Declined, Earlier, EventKind, MailedFile, Room, Stopped, Worked
 from webordinary.ports.agent import Agent

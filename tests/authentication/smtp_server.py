@@ -10,9 +10,6 @@ from tests.authentication.cases_replay import EVE
 from tests.authentication.world import OWNER, US, resolver
 from tests.conformance.world import LIMITS
 from tests.flows.door import KEY, NoPictures, Reader
-from webordinary.adapters.mail_checks.checks import OriginChecks
-from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.memory.open import open_memory
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Envelope, LetterKind, MailRecord
@@ -20,7 +17,10 @@ from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
+from webordinary.mail.checks.checks import OriginChecks
+from webordinary.mail.smtp.gateway import Listening, SmtpGateway
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 ALIAS = "shop@alias.example"
 OWNERS_SERVER, EVES_SERVER = "127.0.0.1", "127.0.0.2"  # both are this machine; the zone knows only the first

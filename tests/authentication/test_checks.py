@@ -26,13 +26,13 @@ from tests.authentication.world import (
     resolver,
     signed,
 )
-from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OfflineChecks, OriginChecks
-from webordinary.adapters.mail_checks.dkim_check import SIGNATURES_MAX
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.mail import Envelope
+from webordinary.mail.checks.checks import ChecksWhereNeeded, OfflineChecks, OriginChecks
+from webordinary.mail.checks.dkim_check import SIGNATURES_MAX
+from webordinary.mail.checks.zone_resolver import ZoneResolver
 from webordinary.ports.mail_checks import Checks, Dmarc
 from webordinary.ports.resolver import LookupFailed, Resolver
+from webordinary.system.clock import SystemClock
 
 
 async def asked(sent: Sent, of: Resolver, seconds: float = 5.0) -> Checks:
@@ -258,7 +258,7 @@ async def test_a_fault_of_ours_is_a_doubt_and_no_exception(caplog: pytest.LogCap
 
 
 async def test_checks_that_never_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webordinary.adapters.mail_checks.checks.GRACE_SECONDS", 0.1)
+    monkeypatch.setattr("webordinary.mail.checks.checks.GRACE_SECONDS", 0.1)
     found = await asked(Sent(letter()), Slow(1.0), seconds=0.1)
     assert found.doubt == "its checks took too long"
     assert found.unsure

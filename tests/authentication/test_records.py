@@ -2,12 +2,12 @@
 
 import pytest
 
-from webordinary.adapters.mail_checks.dmarc_record import dmarc_of
-from webordinary.adapters.mail_checks.headers import Ambiguous, read_message, sender_of
-from webordinary.adapters.mail_checks.names import plain_address, plain_domain, plain_selector
-from webordinary.adapters.mail_checks.suffixes import organization
-from webordinary.adapters.mail_checks.upstream_header import read_upstream
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.dmarc_record import dmarc_of
+from webordinary.mail.checks.headers import Ambiguous, read_message, sender_of
+from webordinary.mail.checks.names import plain_address, plain_domain, plain_selector
+from webordinary.mail.checks.suffixes import organization
+from webordinary.mail.checks.upstream_header import read_upstream
+from webordinary.mail.checks.zone_resolver import ZoneResolver
 from webordinary.ports.mail_checks import Dmarc, Signature, Spf, Upstream
 
 

@@ -12,10 +12,10 @@ import dns.rdatatype
 import dns.rrset
 import pytest
 
-from webordinary.adapters.mail_checks import live_resolver
-from webordinary.adapters.mail_checks.budget import TEXT_BYTES_MAX, Budget
-from webordinary.adapters.mail_checks.live_resolver import LiveResolver
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks import live_resolver
+from webordinary.mail.checks.budget import TEXT_BYTES_MAX, Budget
+from webordinary.mail.checks.live_resolver import LiveResolver
+from webordinary.mail.checks.zone_resolver import ZoneResolver
 from webordinary.ports.resolver import LookupFailed, Resolver
 
 ZONE = dedent(r"""

@@ -15,10 +15,10 @@ from tests.authentication.cases_envelope import ENVELOPE_CASES
 from tests.authentication.cases_from import FROM_CASES
 from tests.authentication.cases_upstream import UPSTREAM_CASES
 from tests.authentication.world import OWNER, Sent, dkimpy_says, resolver, verdict
-from webordinary.adapters.mail_checks.spf_check import _Query
 from webordinary.core.mail import Authenticated, NotAuthenticated, ParsedMail, UnreadableMail
 from webordinary.intake.read import read
 from webordinary.intake.signed_view import as_signed
+from webordinary.mail.checks.spf_check import _Query
 
 TABLE = [*ENVELOPE_CASES, *FROM_CASES, *DKIM_CASES, *UPSTREAM_CASES]
 NUMBERS = {f"a{number}" for number in range(1, 20)} | {"client_a1", "client_a2", "replay"}

@@ -12,12 +12,12 @@ import dkim  # type: ignore[import-untyped]
 from dkim.canonicalization import CanonicalizationPolicy  # type: ignore[import-untyped]
 
 from tests.authentication.keys import HAS_ED25519, Key, ed25519_key, rsa_key
-from webordinary.adapters.mail_checks.checks import OriginChecks
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.mail import Authentication, Envelope, ParsedMail, Stretch, StretchKind
 from webordinary.intake.authenticate import Trust, authenticate
+from webordinary.mail.checks.checks import OriginChecks
+from webordinary.mail.checks.zone_resolver import ZoneResolver
 from webordinary.ports.mail_checks import Checks
+from webordinary.system.clock import SystemClock
 
 OWNER = "owner@victim.example"
 EVIL = "mallory@evil.example"

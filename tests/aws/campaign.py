@@ -9,13 +9,13 @@ from pathlib import Path
 
 from tests.aws.worker_process import Run, runs
 from tests.emulators import REPOSITORY
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Arrival, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 LANES = [Lane(f"p{number % 5}", f"u{number}") for number in range(20)]
 SLOTS = 8

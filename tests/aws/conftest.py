@@ -7,11 +7,11 @@ import pytest
 from tests.aws.emulated import cloud, new_settings, set_up  # noqa: F401 - cloud is a fixture
 from tests.aws.worker_process import LIMITS as REAL_LIMITS
 from tests.conformance.world import LIMITS, ManualClock, World
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.open import open_aws
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from tests.aws.campaign import all_done, check, submit_all, worker_processes
 from tests.aws.fault_proxy import FaultProxy
 from tests.aws.worker_process import LIMITS
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.open import open_aws
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 SEED, RATE = 20261, 0.08
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
-from webordinary.adapters.s3 import client as s3
 from webordinary.backends.aws.errors import NoTask, translated
 from webordinary.core.errors import BackendUnavailable, NotFound, SchemaMismatch, WebordinaryError
+from webordinary.system import s3_client as s3
 
 CREDENTIALS, DENIED, SLOWLY = "refuses our credentials", "grant it", "slow down"
 

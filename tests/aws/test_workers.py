@@ -8,7 +8,6 @@ import pytest
 
 from tests.aws.emulated import new_settings, set_up
 from tests.conformance.world import AMELIA, BRAVO, CORAL
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.open import open_aws
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
@@ -18,6 +17,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Outcome, Preempted
 from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Stop
+from webordinary.system.clock import SystemClock
 
 LIMITS = Limits(lease_seconds=6.0, beat_seconds=1.5, sweep_seconds=1.0)
 PATIENCE = 60.0  # seconds, for the slowest machine

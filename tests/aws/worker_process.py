@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.open import open_aws
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.claim.worker import Worker
@@ -21,6 +20,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Outcome, Preempted
 from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Stop
+from webordinary.system.clock import SystemClock
 
 LIMITS = Limits(lease_seconds=6.0, beat_seconds=1.5, sweep_seconds=1.0)
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.aws.emulated import cloud  # noqa: F401 - a fixture
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.settings import AwsSettings
+from webordinary.operations.cloud_setup import SetUp, set_up
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.cloud import aws_settings
-from webordinary.wiring.cloud_admin import SetUp, set_up
 from webordinary.wiring.settings import Settings, load
 from webordinary.wiring.stores import open_backend
 

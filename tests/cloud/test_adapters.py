@@ -7,12 +7,12 @@ import pytest
 
 from tests.aws.fault_proxy import FaultProxy
 from tests.cloud.conftest import ADDRESS, Account
-from webordinary.adapters.s3.blobs import S3Blobs
-from webordinary.adapters.s3.client import content_of, s3_client
-from webordinary.adapters.s3.letters import S3Letters
-from webordinary.adapters.ses_mailer import SesMailer
+from webordinary.backends.aws.blobs import S3Blobs
 from webordinary.core.errors import BackendUnavailable, NotFound
+from webordinary.mail.s3_letters import S3Letters
+from webordinary.mail.ses_mailer import SesMailer
 from webordinary.ports.mailer import Rejected, Sent, TryLater
+from webordinary.system.s3_client import content_of, s3_client
 from webordinary.wiring.cloud import buckets, cloud_letters, cloud_mailer
 
 

@@ -19,15 +19,15 @@ from tests.cloud.mails import arrive, mail
 from tests.cloud.processes import Container
 from tests.cloud.working import eventually
 from webordinary import samples
-from webordinary.adapters.git.repositories import GitRepositories
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.aws.letters import CALLBACK
 from webordinary.core.job import JobId, JobState
 from webordinary.core.mail import MailId
 from webordinary.core.views import JobView
+from webordinary.entrypoints.functions import ingest
+from webordinary.operations.cloud_setup import set_up
 from webordinary.ports.backend import Backend
-from webordinary.wiring.cloud_admin import set_up
-from webordinary.wiring.ingest import handler
+from webordinary.sites.git.repositories import GitRepositories
+from webordinary.system.clock import SystemClock
 
 SLOWLY = "take your time: 6 seconds"
 FOR_LONG = "take your time: 300 seconds"
@@ -92,7 +92,7 @@ class Scene:
         sender = sender_of(project)
         thread = {"In_Reply_To": earlier.message_id} if earlier else {}
         told = await arrive(self.account, mail(text, sender=sender, **thread), source=sender)
-        (answer,) = await asyncio.to_thread(handler, told, None)
+        (answer,) = await asyncio.to_thread(ingest, told, None)
         assert answer["state"] == "accepted", answer
         return Sent(MailId(answer["mail"]), JobId(answer["job"]))
 

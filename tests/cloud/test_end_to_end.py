@@ -17,10 +17,10 @@ from tests.cloud.mails import SCOTT, arrive, mail
 from tests.cloud.processes import Container
 from tests.cloud.working import eventually
 from webordinary import samples
-from webordinary.adapters.git.repositories import GitRepositories
 from webordinary.core.job import JobId, JobState
+from webordinary.entrypoints.functions import ingest
 from webordinary.ports.backend import Backend
-from webordinary.wiring.ingest import handler
+from webordinary.sites.git.repositories import GitRepositories
 
 JOHN = "john@example.com"
 
@@ -47,7 +47,7 @@ async def taken_in(account: Account, text: str, sender: str = SCOTT) -> dict[str
     """A mail arrives, and the service calls our function as the cloud does."""
     made = mail(text, sender=sender)
     told = await arrive(account, made, source=sender)
-    (answer,) = await asyncio.to_thread(handler, told, None)
+    (answer,) = await asyncio.to_thread(ingest, told, None)
     return answer
 
 

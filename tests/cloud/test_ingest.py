@@ -10,14 +10,15 @@ import pytest
 
 from tests.cloud.conftest import Account
 from tests.cloud.mails import SCOTT, arrive, event, mail
-from webordinary.adapters.mail_checks.receipt import Receipt
 from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind, MailState
 from webordinary.core.site import Member, Project
+from webordinary.entrypoints.functions import ingest
+from webordinary.mail.checks.receipt import Receipt
 from webordinary.ports.backend import Backend
-from webordinary.wiring.ingest import handler, take_in
+from webordinary.wiring.cloud_mail import take_in
 
 AMELIA = Lane("amelia", "scott")
 HEADER = "webordinary.example; spf=pass; dkim=pass header.d=example.com; dmarc=pass header.from=example.com"
@@ -152,11 +153,11 @@ async def test_an_event_of_another_kind_is_refused_in_a_sentence(
 async def test_the_function_itself(account: Account, backend: Backend) -> None:
     """As the cloud calls it: no loop runs, all it knows is in the environment."""
     told = await arrive(account, mail())
-    (answer,) = await asyncio.to_thread(handler, told, None)
+    (answer,) = await asyncio.to_thread(ingest, told, None)
     assert answer["state"] == "accepted"
     job = await backend.ledger.job(JobId(answer["job"]))
     assert (job.lane, job.message_id) == (AMELIA, answer["mail"])
-    (again,) = await asyncio.to_thread(handler, told, None)
+    (again,) = await asyncio.to_thread(ingest, told, None)
     assert again == answer
 
 

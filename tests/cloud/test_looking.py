@@ -12,9 +12,9 @@ from tests.cloud.mails import SCOTT
 from tests.cloud.processes import Container
 from webordinary.core.lane import Lane
 from webordinary.core.site import Member, Project
+from webordinary.operations import cloud_setup
+from webordinary.operations.cloud_setup import executions_of
 from webordinary.ports.backend import Backend
-from webordinary.wiring import cloud_admin
-from webordinary.wiring.cloud_admin import executions_of
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def operator(account: Account, environment: dict[str, str], tmp_path: Path) -> C
 async def test_more_executions_than_the_service_lists_at_once(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cloud_admin, "EXECUTIONS_PER_PAGE", 3)
+    monkeypatch.setattr(cloud_setup, "EXECUTIONS_PER_PAGE", 3)
     machine = account.settings.cloud.state_machine_arn
     for number in range(8):
         await account.call(

@@ -18,10 +18,10 @@ from tests.cloud.processes import Container
 from tests.cloud.recorder import Need, Recorder, recording
 from tests.cloud.working import eventually
 from webordinary import samples
-from webordinary.adapters.git.repositories import GitRepositories
 from webordinary.core.job import ENDED, JobId
+from webordinary.entrypoints.functions import ingest
 from webordinary.ports.backend import Backend
-from webordinary.wiring.ingest import handler
+from webordinary.sites.git.repositories import GitRepositories
 
 POLICIES = ROOT / "infra" / "policies"
 ROLES = ("worker", "ingest", "workflow", "gatekeeper", "dashboard")
@@ -164,7 +164,7 @@ def own_names(account: Account, needed: set[Need]) -> set[Need]:
 async def taken_in(account: Account, backend: Backend, text: str) -> dict[str, str]:
     """A mail comes in, and what it asks for is carried out."""
     told = await arrive(account, mail(text))
-    (answer,) = await asyncio.to_thread(handler, told, None)
+    (answer,) = await asyncio.to_thread(ingest, told, None)
 
     async def has_ended() -> bool:
         return (await backend.ledger.job(JobId(answer["job"]))).state in ENDED

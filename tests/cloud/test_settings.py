@@ -14,17 +14,17 @@ from hatchling.builders.wheel import WheelBuilder
 
 from tests.cloud.conftest import ROOT, Account
 from tests.cloud.working import working
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.errors import BadInput, NotFound, SchemaMismatch
 from webordinary.core.lane import Lane
 from webordinary.core.release import Place
 from webordinary.dispatch.submitting import Request
+from webordinary.entrypoints.executor import Progress, execute
+from webordinary.operations.cloud_setup import DEFINITION, shipped_definition
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 from webordinary.wiring import cloud_settings
 from webordinary.wiring.cloud import aws_settings, check_cloud, cloud_publisher
-from webordinary.wiring.cloud_admin import DEFINITION, shipped_definition
 from webordinary.wiring.container import METADATA_VARIABLE, task_name
-from webordinary.wiring.executor import Progress, execute
 from webordinary.wiring.settings import load
 from webordinary.wiring.stores import open_repositories, open_workflow
 

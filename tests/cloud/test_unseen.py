@@ -17,9 +17,9 @@ from tests.cloud.processes import Container
 from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind, MailId, MailState
 from webordinary.core.site import Member, Project
+from webordinary.operations.cloud_unseen import HEAD_BYTES, Found, events_in, find_unseen, take_key
 from webordinary.ports.backend import Backend
-from webordinary.wiring.cloud_unseen import HEAD_BYTES, Found, events_in, find_unseen, take_key
-from webordinary.wiring.ingest import take_in
+from webordinary.wiring.cloud_mail import take_in
 
 AMELIA = Lane("amelia", "scott")
 

@@ -11,13 +11,13 @@ import pytest
 
 from tests.cloud.conftest import DEFINITION, Account
 from tests.cloud.working import eventually, working
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.job import Arrival, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailId
+from webordinary.operations.cloud_setup import execution_of, let_in
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.cloud import cloud_workflow
-from webordinary.wiring.cloud_admin import execution_of, let_in
 
 AMELIA = Lane("amelia", "scott")
 CLOCK = SystemClock()

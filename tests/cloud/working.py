@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted
 from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Stop
+from webordinary.system.clock import SystemClock
 
 LIMITS = Limits(lease_seconds=6.0, beat_seconds=1.0, sweep_seconds=1.0, drain_grace_seconds=0.5)
 PATIENCE = 60.0  # seconds, for the slowest machine

@@ -12,8 +12,8 @@ import pytest
 
 from tests.aws.emulated import cloud, new_settings, set_up  # noqa: F401 - cloud is a fixture
 from tests.conformance.world import LIMITS, ManualClock, World
-from webordinary.adapters.folder_blobs import FolderBlobs
 from webordinary.backends.aws.open import open_aws
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite import wakeups as sqlite_wakeups
 from webordinary.backends.sqlite.open import open_sqlite

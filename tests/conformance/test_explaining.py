@@ -1,7 +1,7 @@
 """Why a lane waits, with an estimate: from what every backend shows, in a few bounded reads."""
 
 from tests.conformance.world import AMELIA, BRAVO, W1, World
-from webordinary.claim.explaining import explained
+from webordinary.claim.wait_reasons import explained
 from webordinary.core.claim import Presence
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done

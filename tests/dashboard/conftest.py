@@ -12,7 +12,7 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.dashboard.seed import Story, StoryClock, seed
-from webordinary.adapters.folder_blobs import FolderBlobs
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
 from webordinary.dashboard.app import create_app

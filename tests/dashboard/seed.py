@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 from struct import pack
 
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.claim import Claim, Delivery, Presence, WorkerId
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
@@ -17,6 +16,7 @@ from webordinary.core.site import Member, Project, Session
 from webordinary.core.work import AgentEvent, EventKind
 from webordinary.ports.backend import Backend
 from webordinary.ports.blobs import Blobs
+from webordinary.system.clock import SystemClock
 
 SCOTT, TARA, JOHN, LENA = (
     Lane("amelia", "scott"),

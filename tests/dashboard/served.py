@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tests.dashboard.conftest import House, house_on
 from tests.dashboard.seed import Story, StoryClock, seed
-from webordinary.adapters.folder_blobs import FolderBlobs
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
-from webordinary.dashboard.serving import serving
+from webordinary.dashboard.server import serving
 
 UP_WITHIN_SECONDS = 60.0
 

@@ -13,7 +13,7 @@ from webordinary.core.claim import Claim, Delivery
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.outcome import Done
 from webordinary.core.work import AgentEvent, EventKind
-from webordinary.dashboard.serving import serving
+from webordinary.dashboard.server import serving
 
 SOON = 20.0  # seconds, on the slowest machine
 

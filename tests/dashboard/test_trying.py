@@ -16,7 +16,7 @@ from webordinary.core.errors import BackendUnavailable
 from webordinary.core.mail import MailState
 from webordinary.dashboard.app import create_app
 from webordinary.dashboard.front import FIELD_BYTES_MAX
-from webordinary.dashboard.trying import FILE_BYTES_MAX
+from webordinary.dashboard.try_it import FILE_BYTES_MAX
 
 
 async def test_the_box_sends_a_real_mail(house: House, operator: httpx.AsyncClient) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.world import LIMITS, ManualClock
-from webordinary.adapters.mail_checks.checks import OfflineChecks
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.errors import BackendUnavailable
@@ -27,6 +26,7 @@ from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.intake.read import read
+from webordinary.mail.checks.checks import OfflineChecks
 from webordinary.ports.backend import Backend
 from webordinary.ports.control import Control
 from webordinary.ports.images import NoImage, WebImage

@@ -11,15 +11,15 @@ import pytest
 from tests.conformance.world import LIMITS, ManualClock
 from tests.flows.door import SCOTT, Door, Reader
 from tests.flows.workbench import Bench
-from webordinary.adapters.folder_mailer import FolderMailer
 from webordinary.backends.memory.open import open_memory
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.job import Intent
 from webordinary.core.mail import MailId, MailRecord, MailState, ParsedMail
 from webordinary.core.outcome import Done
-from webordinary.core.work import AgentEvent, AgentResult, Errand, EventKind, Room, Worked
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, EventKind, Room, Worked
 from webordinary.flows.history import History
 from webordinary.flows.perform import Performance
+from webordinary.mail.folder_mailer import FolderMailer
 from webordinary.ports.agent import AgentRun
 from webordinary.ports.handler import Stop
 
@@ -116,10 +116,10 @@ class Noting:
     name = "noting"
 
     def __init__(self) -> None:
-        self.errands: list[Errand] = []
+        self.errands: list[AgentTask] = []
         self.files: dict[str, str] = {}
 
-    async def start(self, errand: Errand, room: Room) -> AgentRun:
+    async def start(self, errand: AgentTask, room: Room) -> AgentRun:
         self.errands.append(errand)
         self.files = {path.name: path.read_text() for path in room.mail.iterdir()}
         return self

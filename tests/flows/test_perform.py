@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.flows.workbench import AMELIA, PAGE, TARA, Bench, git
-from webordinary.adapters.folder_publisher import FolderPublisher
 from webordinary.core.claim import Claim
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import Intent
@@ -20,6 +19,7 @@ from webordinary.core.release import Place, Release
 from webordinary.core.site import Project
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
+from webordinary.sites.folder_publisher import FolderPublisher
 
 RETITLE = "sed -i 's/Old/New/' index.html; echo retitled"
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, MARY, SCOTT, Door, door
-from webordinary.adapters.mail_checks.checks import OfflineChecks
 from webordinary.core.errors import CannotTellNow
 from webordinary.core.job import Arrival
 from webordinary.core.lane import Lane
@@ -16,6 +15,7 @@ from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
 from webordinary.core.session_token import session_address, shortened_id
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import CONFIRMATION
+from webordinary.mail.checks.checks import OfflineChecks
 from webordinary.ports.mail_checks import Checks
 
 __all__ = ["door"]

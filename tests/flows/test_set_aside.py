@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, SCOTT, Door, door
-from webordinary.adapters.mail_checks.checks import OfflineChecks
 from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
 from webordinary.core.session_token import session_address
+from webordinary.mail.checks.checks import OfflineChecks
 from webordinary.ports.mail_checks import Checks, Dmarc, Spf
 
 __all__ = ["door"]

@@ -9,8 +9,6 @@ import pytest
 
 from tests.flows.mailing import carried_out
 from tests.flows.workbench import PAGE, TARA, Bench, git
-from webordinary.adapters.sandbox.unconfined import Unconfined
-from webordinary.adapters.site_builder import SiteBuilder
 from webordinary.core.failure import FailureKind
 from webordinary.core.outcome import Done, Failed, Preempted
 from webordinary.core.page_changes import unpacked
@@ -18,6 +16,8 @@ from webordinary.core.site import Project
 from webordinary.core.work import BuildFailed, Built, Room
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
+from webordinary.sandbox.unconfined import Unconfined
+from webordinary.sites.builder import SiteBuilder
 
 NOT_BOTH = "sh -c 'mkdir -p public && cp index.html public/ && ! (test -e a && test -e b)'"
 

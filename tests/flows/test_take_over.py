@@ -10,7 +10,7 @@ from webordinary.core.claim import Delivery
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
-from webordinary.core.work import Declined, Errand, MailedFile, Stopped, Worked
+from webordinary.core.work import AgentTask, Declined, MailedFile, Stopped, Worked
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
 from webordinary.work.prompt import TAKE_OVER
@@ -55,7 +55,7 @@ async def interrupted(bench: Bench, agent: Scripted, delivery: Delivery) -> None
     agent.ending, agent.files = Worked("done"), {"index.html": PAGE.replace("Old", delivery.job.id)}
 
 
-async def carried_out(bench: Bench, agent: Scripted) -> tuple[Errand, Outcome]:
+async def carried_out(bench: Bench, agent: Scripted) -> tuple[AgentTask, Outcome]:
     """Carry the next job out; say what its agent was told."""
     outcome = await ended(bench, await next_one(bench))
     return agent.errands[-1], outcome

@@ -12,7 +12,7 @@ from tests.flows.workbench import AMELIA, PAGE, Bench, Scripted, git
 from webordinary.core.claim import Delivery
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted
 from webordinary.core.site import Project
-from webordinary.core.work import Broke, Errand
+from webordinary.core.work import AgentTask, Broke
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
 
@@ -34,7 +34,7 @@ def kept_aside(bench: Bench, outcome: Outcome) -> str:
     return git("show", "--format=", ref, cwd=bench.repository)
 
 
-async def prompt_of_the_next(bench: Bench, session: str = "s1") -> Errand:
+async def prompt_of_the_next(bench: Bench, session: str = "s1") -> AgentTask:
     agent = Scripted()
     await carried_out(
         bench, await bench.submitted("go on", session=session), replace(bench.tools, agent=agent)

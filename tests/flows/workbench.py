@@ -6,15 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from webordinary.adapters.agents.command import CommandAgent
-from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.adapters.folder_publisher import FolderPublisher
-from webordinary.adapters.git.repositories import GitRepositories
-from webordinary.adapters.git.workspaces import GitWorkspaces
-from webordinary.adapters.sandbox import Allowance
-from webordinary.adapters.sandbox.unconfined import Unconfined
-from webordinary.adapters.site_builder import SiteBuilder
-from webordinary.adapters.system_clock import SystemClock
+from webordinary.agents.command import CommandAgent
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Arrival, Intent, Job, JobId
@@ -24,12 +17,19 @@ from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.outcome import Outcome
 from webordinary.core.release import Place
 from webordinary.core.site import Project
-from webordinary.core.work import AgentEvent, AgentResult, Errand, Room, Worked
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, Room, Worked
 from webordinary.flows.perform import Performance
 from webordinary.flows.tools import Tools
 from webordinary.intake.read import read
 from webordinary.ports.agent import Agent
 from webordinary.ports.handler import Stop
+from webordinary.sandbox import Allowance
+from webordinary.sandbox.unconfined import Unconfined
+from webordinary.sites.builder import SiteBuilder
+from webordinary.sites.folder_publisher import FolderPublisher
+from webordinary.sites.git.repositories import GitRepositories
+from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.system.clock import SystemClock
 
 AMELIA, TARA = Lane("amelia", "scott"), Lane("amelia", "tara")
 PAGE = "<!doctype html>\n<title>Old</title>\n<h1>Hello</h1>\n<p>Some text</p>\n"
@@ -50,11 +50,11 @@ class Scripted:
     name = "scripted"
 
     def __init__(self) -> None:
-        self.errands: list[Errand] = []
+        self.errands: list[AgentTask] = []
         self.ending: AgentResult = Worked("done", b"its session")
         self.files: dict[str, str] = {}
 
-    async def start(self, errand: Errand, room: Room) -> "Scripted":
+    async def start(self, errand: AgentTask, room: Room) -> "Scripted":
         self.errands.append(errand)
         for name, content in self.files.items():
             (room.tree / name).write_text(content)

@@ -15,10 +15,10 @@ from typing import TypeVar
 
 import pytest
 
-from webordinary.adapters import bounded as module
-from webordinary.adapters.bounded import TOO_MUCH, Bounded, BoundedReader, OutOfBounds
 from webordinary.core.mail import ParsedMail, UnreadableMail
 from webordinary.intake.read import read_each
+from webordinary.system import bounded as module
+from webordinary.system.bounded import TOO_MUCH, Bounded, BoundedReader, OutOfBounds
 
 MAIL = b"From: Scott <scott@example.com>\r\nMessage-ID: <a@example.com>\r\n\r\nhello\r\n"
 T = TypeVar("T")
@@ -195,7 +195,7 @@ def test_a_killed_gateway_leaves_no_process_behind(doing: str) -> None:
     """Neither an idle one nor one that hangs."""
     program = f"""
         import asyncio, os, time
-        from webordinary.adapters.bounded import Bounded
+        from webordinary.system.bounded import Bounded
         async def main():
             bounded = Bounded(seconds=2)
             print(await bounded.run(os.getpid), flush=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.intake.hostile import HOSTILE, many_parts, nested_containers, text
-from webordinary.adapters.bounded import TOO_MUCH, Bounded, BoundedReader
 from webordinary.core.mail import ParsedMail, StretchKind, UnreadableMail
 from webordinary.intake.limits import FIELD_CHARACTERS, MIME_DEPTH, MIME_PARTS
 from webordinary.intake.parts import check_size
 from webordinary.intake.problems import CannotRead
 from webordinary.intake.read import read
+from webordinary.system.bounded import TOO_MUCH, Bounded, BoundedReader
 
 PATIENCE_SECONDS = 60.0  # the slowest takes two on a busy machine; this only tells slow from endless
 MEMORY_BYTES = 768 * 1024 * 1024

@@ -10,15 +10,15 @@ import pytest
 from PIL import Image
 
 from tests.intake import pictures
-from webordinary.adapters.bounded import Bounded
-from webordinary.adapters.images import (
+from webordinary.core.mail import FileProblem
+from webordinary.ports.images import NoImage, WebImage
+from webordinary.sites.images import (
     EDGE_PIXELS,
     FRAMES,
     PillowImages,
     made_anew,
 )
-from webordinary.core.mail import FileProblem
-from webordinary.ports.images import NoImage, WebImage
+from webordinary.system.bounded import Bounded
 
 
 def anew(content: bytes) -> tuple[WebImage, Image.Image]:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.intake.mutations import garbage, mutated
-from webordinary.adapters.bounded import TOO_MUCH, Bounded, BoundedReader
 from webordinary.core.mail import ParsedMail, UnreadableMail
 from webordinary.core.text import is_storable
 from webordinary.intake import limits
+from webordinary.system.bounded import TOO_MUCH, Bounded, BoundedReader
 
 CHUNKS, MUTATED_EACH, GARBAGE_EACH = 8, 2_300, 300
 HANG_SECONDS = 10.0  # for one mail of a few kilobytes: it takes a thousandth of that on a busy machine

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
@@ -24,6 +23,7 @@ from webordinary.core.outcome import Outcome
 from webordinary.core.views import JobView, WorkerView
 from webordinary.dispatch.submitting import Request, submit
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.settings import load
 from webordinary.wiring.stores import open_backend
 
@@ -66,7 +66,7 @@ class Home:
 
     def command(self, *words: str) -> list[str]:
         """The same as a process."""
-        return [sys.executable, "-m", "webordinary.cli", *self.words(*words)]
+        return [sys.executable, "-m", "webordinary", *self.words(*words)]
 
     def run(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

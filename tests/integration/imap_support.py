@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from tests.integration.cli_support import eventually
-from webordinary.adapters.imap_connection import encoded_name
+from webordinary.mail.imap.connection import encoded_name
 
 T = TypeVar("T")
 

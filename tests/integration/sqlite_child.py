@@ -11,7 +11,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite import engine as engine_module
 from webordinary.backends.sqlite import wakeups
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
@@ -23,6 +22,7 @@ from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 PATIENCE_SECONDS = 60.0
 

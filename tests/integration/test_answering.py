@@ -15,12 +15,12 @@ from tests.authentication.keys import rsa_pem
 from tests.conformance.world import SOON
 from tests.intake.test_delivery_report import FAILED, report
 from tests.reply.smtp_server import Inbox, smtp_server
-from webordinary.adapters.dkim_signing import open_signer
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.smtp_gateway import SmtpGateway
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailRecord
 from webordinary.core.site import Member, Project
+from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.dkim_signing import open_signer
+from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.ports.backend import Backend
 from webordinary.wiring.mail import open_mail_room
 from webordinary.wiring.settings import load

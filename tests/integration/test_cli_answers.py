@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli_support import Home, home
-from webordinary.cli.main import build_parser, main
-from webordinary.cli.reference import every_parser
 from webordinary.core.outcome import Done, Retry
+from webordinary.entrypoints.cli.main import build_parser, main
+from webordinary.entrypoints.cli.reference import every_parser
 
 __all__ = ["home"]
 
@@ -282,7 +282,7 @@ def test_a_mistake_of_ours_is_told_as_one(
     def broken(*_: object) -> None:
         raise RuntimeError("no such luck")
 
-    monkeypatch.setattr("webordinary.cli.desk.open_backend", broken)
+    monkeypatch.setattr("webordinary.entrypoints.cli.desk.open_backend", broken)
     assert main(used.words("status")) == 70
     assert "RuntimeError: no such luck; this is a mistake in webordinary itself" in capsys.readouterr().err
     monkeypatch.setenv("WEBORDINARY_DEBUG", "1")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.integration.cli_support import Home
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
-from webordinary.cli.main import main
 from webordinary.core.limits import Limits
+from webordinary.entrypoints.cli.main import main
+from webordinary.system.clock import SystemClock
 
 SCOTT, TARA = "scott@example.org", "tara@example.org"
 DONE, USAGE, REFUSED = 0, 2, 4

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.cli.main import COMMANDS, build_parser
-from webordinary.cli.reference import WIDTH, every_parser, render
+from webordinary.entrypoints.cli.main import COMMANDS, build_parser
+from webordinary.entrypoints.cli.reference import WIDTH, every_parser, render
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cli.md"
-HINT = "render it again: .venv/bin/python -m webordinary.cli.reference > docs/cli.md"
+HINT = "render it again: .venv/bin/python -m webordinary.entrypoints.cli.reference > docs/cli.md"
 
 
 def test_the_page_is_what_is_rendered() -> None:
@@ -31,7 +31,7 @@ def test_the_help_of_a_command_is_on_the_page(command: str) -> None:
     """As people see it, from a process of its own."""
     environment = {**os.environ, "COLUMNS": str(WIDTH + 2), "NO_COLOR": "1"}
     printed = subprocess.run(
-        [sys.executable, "-m", "webordinary.cli", command, "--help"],
+        [sys.executable, "-m", "webordinary", command, "--help"],
         env=environment,
         capture_output=True,
         text=True,

@@ -17,13 +17,13 @@ import pytest
 
 from tests.integration.cli_support import PATIENCE_SECONDS, Home, ended, eventually, home
 from tests.needs import needs
-from webordinary.adapters import children
-from webordinary.adapters.children import Supervisor
-from webordinary.adapters.system_clock import SystemClock
-from webordinary.cli import main, up
-from webordinary.cli.desk import opened
 from webordinary.core.errors import StoreBusy
 from webordinary.core.job import JobState
+from webordinary.entrypoints.cli import main, up
+from webordinary.entrypoints.cli.desk import opened
+from webordinary.system import child_processes as children
+from webordinary.system.child_processes import Supervisor
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.running import FILE_NAME, LOCK_FILE, Running, Wish, chosen_ports, only_one, running
 from webordinary.wiring.settings import load
 
@@ -154,7 +154,7 @@ async def test_nothing_is_called_up_before_it_answers(
 
 A_STORE_THAT_IS_LOST = """
 import sys
-from webordinary.cli import main, up
+from webordinary.entrypoints.cli import main, up
 look = up.silent
 async def lost(desk, *rest):
     desk.backend.close()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.cli.desk import Desk, opened
-from webordinary.cli.main import main
-from webordinary.cli.submit import submit_and_wait
 from webordinary.core.claim import Ownership, Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done
 from webordinary.dispatch.submitting import Request
+from webordinary.entrypoints.cli.desk import Desk, opened
+from webordinary.entrypoints.cli.main import main
+from webordinary.entrypoints.cli.submit import submit_and_wait
 from webordinary.wiring.settings import load
 
 SCOTT, JOHN = Lane("amelia", "scott"), Lane("bakery", "john")

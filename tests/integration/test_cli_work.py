@@ -234,7 +234,7 @@ def test_an_idle_worker_is_small(home: Home) -> None:
 
 def test_a_job_may_submit_jobs_itself(home: Home) -> None:
     """What its program is told about the job is not taken for settings."""
-    command = f"{sys.executable} -m webordinary.cli submit bakery/john again --home {home.folder}"
+    command = f"{sys.executable} -m webordinary submit bakery/john again --home {home.folder}"
     home.submitted("amelia/scott", "x")
     home.run("worker", "--exit-when-idle", "0.5", "--only", "amelia/scott", "--", "sh", "-c", command)
     assert [str(job.lane) for job in home.jobs(JobState.QUEUED)] == ["bakery/john"]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.cli import demo, stage
-from webordinary.cli.main import main
-from webordinary.cli.scenes import SCENES
+from webordinary.entrypoints.cli import demo, stage
+from webordinary.entrypoints.cli.main import main
+from webordinary.entrypoints.cli.scenes import SCENES
 
 
 def played(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "webordinary.cli", "demo", *words]
+    command = [sys.executable, "-m", "webordinary", "demo", *words]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=110, env={"TMPDIR": str(folder)}
     )
@@ -66,7 +66,7 @@ def test_a_pool_that_does_not_do_its_work_is_not_taken_for_one_that_does(
     """A demo that can't fail shows nothing."""
     monkeypatch.setattr(stage, "WORKER", (*stage.WORKER, "--only", "no/body"))
     monkeypatch.setattr(demo, "SCENES", SCENES[scene : scene + 1])
-    monkeypatch.setattr("webordinary.cli.scenes.WITHIN_SECONDS", 0.5)
+    monkeypatch.setattr("webordinary.entrypoints.cli.scenes.WITHIN_SECONDS", 0.5)
     monkeypatch.setattr(demo, "FIRST_RELEASE_SECONDS", 0.5)
     assert main(["demo"]) == 1
     assert "NOT SEEN" in capsys.readouterr().out

@@ -7,11 +7,11 @@ import pytest
 from tests.integration.cli_support import Home, home
 from tests.needs import needs
 from webordinary import samples
-from webordinary.adapters.git.repositories import GitRepositories
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.identify.onboarding import Leaving, Wanted, offboard, onboard
+from webordinary.operations.first_start import SAMPLES, UNFINISHED, onboard_samples
 from webordinary.ports.backend import Backend
-from webordinary.wiring.first_start import SAMPLES, UNFINISHED, onboard_samples
+from webordinary.sites.git.repositories import GitRepositories
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.folders import repositories_folder
 from webordinary.wiring.settings import load
 

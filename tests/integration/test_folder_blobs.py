@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.adapters.folder_blobs import LEFTOVER_SECONDS, FolderBlobs
+from webordinary.backends.folder_blobs import LEFTOVER_SECONDS, FolderBlobs
 from webordinary.core.errors import BackendUnavailable, NotFound, StoreFull
 
 

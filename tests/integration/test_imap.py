@@ -19,16 +19,17 @@ import trustme
 from tests.conformance.world import LIMITS, ManualClock
 from tests.flows.door import ADDRESS, KEY, SCOTT, Door
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, Proxy, imap_server, proxy_to
-from webordinary.adapters import imap_client, imap_mailbox
-from webordinary.adapters.imap_connection import ImapAccount, probe
-from webordinary.adapters.imap_mailbox import ImapPoller
-from webordinary.adapters.imap_pace import Pace
-from webordinary.adapters.smtp_relay import Encryption
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.memory.open import open_memory
 from webordinary.core.errors import BackendUnavailable, CannotTellNow, LoginRefused, MailboxUnavailable
 from webordinary.core.mail import Envelope, LetterKind, MailRecord, MailState, SessionId
 from webordinary.core.session_token import session_address
+from webordinary.mail.imap import client as imap_client
+from webordinary.mail.imap import mailbox as imap_mailbox
+from webordinary.mail.imap.connection import ImapAccount, probe
+from webordinary.mail.imap.mailbox import ImapPoller
+from webordinary.mail.imap.pace import Pace
+from webordinary.mail.smtp.relay import Encryption
+from webordinary.system.clock import SystemClock
 
 QUICK = Pace(0.05, 0.3, 0.01, 0.01, 0.03, 0.02, 0.05, 0.05, 0.2)
 PATIENCE_SECONDS = 30.0

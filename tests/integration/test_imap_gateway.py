@@ -11,8 +11,8 @@ import pytest
 
 from tests.integration.cli_support import FAST_LIMITS, Home
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, imap_server, proxy_to
-from webordinary.cli.main import main
 from webordinary.core.mail import LetterKind
+from webordinary.entrypoints.cli.main import main
 from webordinary.ports.backend import Backend
 
 PHASES = ("greeting", "LOGIN", "SELECT", "UID FETCH .*BODY", "UID MOVE")

@@ -15,7 +15,6 @@ import pytest
 
 from tests.conformance.world import AMELIA
 from tests.integration.sqlite_child import a_job
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite import engine as engine_module
 from webordinary.backends.sqlite import schema
 from webordinary.backends.sqlite import wakeups as wakeups_module
@@ -26,6 +25,7 @@ from webordinary.core.job import JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done
 from webordinary.ports.backend import Backend
+from webordinary.system.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_TIME = 60.0  # seconds until a test gives up

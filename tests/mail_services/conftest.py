@@ -18,9 +18,6 @@ import pytest
 from tests.authentication.world import OWNER, letter, resolver, signed
 from tests.flows.door import NoPictures
 from tests.mail_services.services import Posted, resend_mails, settings
-from webordinary.adapters.mail_checks.checks import OriginChecks
-from webordinary.adapters.mail_services.door import InboundDoor
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite import engine
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.lane import Lane
@@ -31,8 +28,11 @@ from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.intake.read import read
+from webordinary.mail.checks.checks import OriginChecks
+from webordinary.mail.services.endpoint import InboundDoor
 from webordinary.ports.backend import Backend
 from webordinary.ports.resolver import Resolver
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.folders import store_path
 from webordinary.wiring.mail_services import open_inbound_door
 from webordinary.wiring.mail_settings import MailSettings

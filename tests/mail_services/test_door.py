@@ -26,14 +26,14 @@ from tests.mail_services.services import (
     sendgrid_signed,
     settings,
 )
-from webordinary.adapters import smtp_spool
-from webordinary.adapters.http_server import ImpatientProtocol
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.mail_services import door as door_module
-from webordinary.adapters.mail_services import form
-from webordinary.adapters.mail_services.delivery import MAIL_BYTES, MIB
 from webordinary.core.mail import MailState
 from webordinary.intake.authenticate import Trust
+from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.services import endpoint as door_module
+from webordinary.mail.services import form
+from webordinary.mail.services.delivery import MAIL_BYTES, MIB
+from webordinary.mail.smtp import spool as smtp_spool
+from webordinary.system.http_server import ImpatientProtocol
 
 SERVER = "192.175.48.10"  # of the internet, unlike the addresses that are kept for examples
 ZONE = f"""

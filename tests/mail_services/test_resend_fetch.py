@@ -12,9 +12,9 @@ import pytest
 
 from tests.mail_services.conftest import Room, written
 from tests.mail_services.services import POST, Handed, resend_mails, resend_signed
-from webordinary.adapters.mail_services import resend
-from webordinary.adapters.mail_services.delivery import MAIL_BYTES, NotNow, Refused, TooLarge
-from webordinary.adapters.mail_services.resend import ResendApi
+from webordinary.mail.services import resend
+from webordinary.mail.services.delivery import MAIL_BYTES, NotNow, Refused, TooLarge
+from webordinary.mail.services.resend import ResendApi
 
 Serving = Callable[[BaseHTTPRequestHandler], None]
 

@@ -19,9 +19,9 @@ from tests.mail_services.services import (
     mailgun_multipart,
     unsigned,
 )
-from webordinary.adapters.mail_services.delivery import MAIL_BYTES, MIB
 from webordinary.core.mail import MailState
 from webordinary.core.session_token import session_address
+from webordinary.mail.services.delivery import MAIL_BYTES, MIB
 
 every_service = pytest.mark.parametrize("name", NAMES)
 services_that_sign_a_time = pytest.mark.parametrize("name", [name for name in NAMES if name != "postmark"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.adapters.folder_publisher import FolderPublisher
+from webordinary.sites.folder_publisher import FolderPublisher
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from tests.publish.site_files import claim, put, released
-from webordinary.adapters.folder_publisher import FolderPublisher
 from webordinary.core.errors import ClaimLost
+from webordinary.sites.folder_publisher import FolderPublisher
 
 LOST = 3
 

@@ -4,12 +4,12 @@ import os
 import time
 from pathlib import Path
 
-from webordinary.adapters.folder_places import ProjectFolder
-from webordinary.adapters.folder_publisher import READER_SECONDS
 from webordinary.core.claim import Claim, WorkerId
 from webordinary.core.lane import Lane
 from webordinary.core.release import Place, Release
 from webordinary.publish.manifest import Passed, manifest
+from webordinary.sites.folder_places import ProjectFolder
+from webordinary.sites.folder_publisher import READER_SECONDS
 
 PROJECT = "amelia"
 LONG_AGO = READER_SECONDS + 60

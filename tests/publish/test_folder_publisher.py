@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.publish.site_files import PROJECT, claim, grow_old, put, released, releases, served, site
-from webordinary.adapters.folder_places import ProjectFolder
-from webordinary.adapters.folder_publisher import FolderPublisher, _switched, _Wanted
 from webordinary.core.errors import (
     BackendUnavailable,
     BadInput,
@@ -23,6 +21,8 @@ from webordinary.core.errors import (
     WebordinaryError,
 )
 from webordinary.core.release import Place, Release, ReleasedFile
+from webordinary.sites.folder_places import ProjectFolder
+from webordinary.sites.folder_publisher import FolderPublisher, _switched, _Wanted
 
 
 async def test_what_is_published_is_previewed_and_nothing_is_live(
@@ -254,7 +254,7 @@ async def test_a_damaged_pointer_and_a_full_disk_are_told_in_our_own_words(
 async def test_a_stopped_process_that_holds_the_lock_is_told_about(
     publisher: FolderPublisher, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webordinary.adapters.folder_places.LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("webordinary.sites.folder_places.LOCK_SECONDS", 0.05)
     await publisher.enter(claim(1))
     with held_lock(root), pytest.raises(StoreBusy):
         await publisher.enter(claim(2))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.publish import publishing_process
 from tests.publish.site_files import PROJECT, claim, grow_old, put, released, served, site
-from webordinary.adapters.folder_places import LEFTOVER_SECONDS
-from webordinary.adapters.folder_publisher import FolderPublisher
 from webordinary.core.release import Release
+from webordinary.sites.folder_places import LEFTOVER_SECONDS
+from webordinary.sites.folder_publisher import FolderPublisher
 
 REPOSITORY = Path(__file__).parents[2]
 FILES = 150

@@ -10,11 +10,11 @@ import pytest
 
 from tests.emulators import ministack
 from tests.publish.site_files import PROJECT, claim, put, released, site
-from webordinary.adapters.s3.client import S3Client, s3_client
-from webordinary.adapters.s3.pointer import POINTER_KEY, Pointer, PointerStore
-from webordinary.adapters.s3.publisher import S3Publisher
 from webordinary.core.errors import BackendUnavailable, BadInput, ClaimLost, StoreBusy
 from webordinary.core.release import Place
+from webordinary.sites.s3_pointer import POINTER_KEY, Pointer, PointerStore
+from webordinary.sites.s3_publisher import S3Publisher
+from webordinary.system.s3_client import S3Client, s3_client
 
 PREVIEW, LIVE = "edit.amelia", "amelia"
 
@@ -331,7 +331,7 @@ async def test_more_objects_than_one_page_of_a_listing_are_all_looked_at(
     s3: S3Publisher, client: Store, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for limit in ("LISTED_AT_ONCE", "DELETED_AT_ONCE"):
-        monkeypatch.setattr(f"webordinary.adapters.s3.publisher.{limit}", 10)
+        monkeypatch.setattr(f"webordinary.sites.s3_publisher.{limit}", 10)
     folder = put(tmp_path, {f"{number}.txt": "x" for number in range(35)})
     await s3.publish(claim(1), released(folder), folder, "c1")
     calls.clear()

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from tests.publish.site_files import PROJECT, claim, grow_old, put, released, site
-from webordinary.adapters.folder_publisher import FolderPublisher
-from webordinary.adapters.site_server import kept_path, serve_sites
 from webordinary.core.errors import BackendUnavailable
+from webordinary.sites.folder_publisher import FolderPublisher
+from webordinary.sites.server import kept_path, serve_sites
 
 
 @pytest.fixture

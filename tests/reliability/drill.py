@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tests.reliability.audit import Auditor
 from tests.reliability.drill_parts import LIMITS, lines
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
+from webordinary.system.clock import SystemClock
 
 ROOT = Path(__file__).parents[2]
 LOOK_SECONDS = 0.01

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 
 from tests.reliability.drill_parts import LIMITS, append, die_with, lanes, lines
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Arrival, Duplicate, Job, JobId
 from webordinary.ports.broker import Broker
+from webordinary.system.clock import SystemClock
 
 MOST_MESSAGES = 100_000
 ENOUGH_WAITING = 8  # jobs of one lane; then let the workers catch up

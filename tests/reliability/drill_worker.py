@@ -19,7 +19,6 @@ from pathlib import Path
 
 from tests.reliability.audit import Carried
 from tests.reliability.drill_parts import LIMITS, append, die_with
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite import working
 from webordinary.backends.sqlite.engine import Engine
@@ -36,6 +35,7 @@ from webordinary.core.job import JobState
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done, Outcome
 from webordinary.ports.handler import Stop
+from webordinary.system.clock import SystemClock
 
 
 class ReportingStore(SqliteStore):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tests.reliability.disk import Disk, Files
 from tests.reliability.workload import DATABASE, Books, Recording, record
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.core.errors import BackendUnavailable
+from webordinary.system.clock import SystemClock
 
 LIVES = 3  # each goes on from what a cut left in the middle of the one before
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.core.errors import BackendUnavailable
+from webordinary.system.clock import SystemClock
 
 NO_DATABASE = (b"SQLite format 3\0", b"Dear Sir, hello\0")
 BROKEN_SCHEMA = (b"CREATE TABLE lanes (", b"CREATE TABLE lanes )")

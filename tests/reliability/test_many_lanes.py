@@ -19,10 +19,10 @@ import pytest
 from tests.reliability.audit import Claiming, broken_promises
 from tests.reliability.drill import LOOK_SECONDS, Drill, drill, until
 from tests.reliability.drill_parts import LIMITS, lanes
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
+from webordinary.system.clock import SystemClock
 
 LANES, WORKERS, SLOTS = 1000, 4, 4
 LATER_MAILS = 300

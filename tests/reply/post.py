@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tests.conformance.world import SOON, ManualClock
 from tests.reply.letters import LANE, MAIL, OURS, Read, read
-from webordinary.adapters.folder_mailer import FolderMailer
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState, SessionId
 from webordinary.core.outcome import Outcome
 from webordinary.core.site import Session
+from webordinary.mail.folder_mailer import FolderMailer
 from webordinary.ports.backend import Backend
 from webordinary.ports.mailer import Mailer
 from webordinary.reply.rules import SendingLimits

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from tests.reply.letters import OURS
-from webordinary.adapters.folder_mailer import FolderMailer
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
+from webordinary.mail.folder_mailer import FolderMailer
 from webordinary.ports.mailer import Sent, TryLater
 from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
+from webordinary.system.clock import SystemClock
 
 HOLD_SECONDS = 1.0
 LINGER_SECONDS = 0.03  # between handing a letter over and noting it: the moment to be killed in

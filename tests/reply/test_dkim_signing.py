@@ -11,12 +11,12 @@ from tests.conformance.world import ManualClock
 from tests.reply.letters import MAIL, OURS
 from tests.reply.post import Post
 from tests.reply.smtp_server import smtp_server
-from webordinary.adapters.dkim_signing import DkimSigner, SigningMailer, open_signer
-from webordinary.adapters.mail_checks.checks import OriginChecks
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Envelope, Letter, LetterKind
+from webordinary.mail.checks.checks import OriginChecks
+from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.dkim_signing import DkimSigner, SigningMailer, open_signer
+from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.reply.compose import Composed, compose
 from webordinary.reply.facts import Case
 

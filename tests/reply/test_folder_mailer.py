@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webordinary.adapters.folder_mailer import LEFTOVER_SECONDS, FolderMailer, file_name
+from webordinary.mail.folder_mailer import LEFTOVER_SECONDS, FolderMailer, file_name
 from webordinary.ports.mailer import Sent, TryLater
 
 

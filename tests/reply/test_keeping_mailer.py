@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.adapters import keeping_mailer
-from webordinary.adapters.folder_mailer import FolderMailer
-from webordinary.adapters.keeping_mailer import KeepingMailer
+from webordinary.mail import keeping_mailer
+from webordinary.mail.folder_mailer import FolderMailer
+from webordinary.mail.keeping_mailer import KeepingMailer
 from webordinary.ports.mailer import Sent, TryLater
 
 

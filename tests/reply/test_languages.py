@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from tests.reply.letters import DRAWING, JOB, NEWER, PHOTO, job, mail, written
-from webordinary.adapters.agents.demo.understanding import understood
+from webordinary.agents.demo.understanding import understood
 from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.job import Intent, JobState
 from webordinary.core.language import Language

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.reply.letters import LANE, MAIL, OURS, read
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.site import Session
 from webordinary.ports.backend import Backend
 from webordinary.reply.compose import message_id_of
+from webordinary.system.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 LETTERS, SENDERS, KILLS = 80, 2, 8

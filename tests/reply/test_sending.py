@@ -11,7 +11,6 @@ from tests.conformance.world import ManualClock
 from tests.reply.letters import OURS
 from tests.reply.post import QUICK, Post
 from tests.reply.smtp_server import Inbox, smtp_server
-from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BackendUnavailable, BadLimits
 from webordinary.core.failure import FailureKind
@@ -19,6 +18,7 @@ from webordinary.core.job import Arrival
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, MailState
 from webordinary.core.outcome import Done, Failed, Preempted
+from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.reply.compose import compose, message_id_of
 from webordinary.reply.rules import SendingLimits
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.reply.letters import JOB, MAIL, composed, read
 from tests.reply.smtp_server import PASSWORD, USER, smtp_server
-from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Letter, LetterKind
+from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.mailer import Rejected, Sent, TryLater
 from webordinary.reply.facts import Case
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from webordinary.adapters.agents.command import CommandAgent
-from webordinary.adapters.sandbox.allowance import MEBIBYTE, Allowance
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.sandbox.sandbox import Sandbox
-from webordinary.core.work import AgentEvent, AgentResult, Errand, Room
+from webordinary.agents.command import CommandAgent
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, Room
+from webordinary.sandbox.allowance import MEBIBYTE, Allowance
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.sandbox import Sandbox
 
 PATIENCE_SECONDS = 60.0  # for what happens at once on an idle machine
 SMALL = Allowance(
@@ -35,8 +35,8 @@ def make_room(folder: Path) -> Room:
     return room
 
 
-def errand(prompt: str = "change the title") -> Errand:
-    return Errand(job="j1", instruction=prompt, prompt=prompt)
+def errand(prompt: str = "change the title") -> AgentTask:
+    return AgentTask(job="j1", instruction=prompt, prompt=prompt)
 
 
 @dataclass(frozen=True, slots=True)

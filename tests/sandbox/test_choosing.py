@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.needs import needs
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.sandbox.choosing import CONFINED, UNCONFINED, choose_sandbox, probe
-from webordinary.adapters.sandbox.sandbox import SandboxUnavailable
 from webordinary.core.errors import BadInput
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.choosing import CONFINED, UNCONFINED, choose_sandbox, probe
+from webordinary.sandbox.sandbox import SandboxUnavailable
 
 
 def test_both_sandboxes_work_here() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.rooms import PATIENCE_SECONDS, errand, run_script, script, until
-from webordinary.adapters.agents.command import CommandAgent
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.sandbox.sandbox import Sandbox
-from webordinary.adapters.sandbox.unconfined import Unconfined
+from webordinary.agents.command import CommandAgent
 from webordinary.core.work import EVENT_CHARACTERS, Broke, Declined, EventKind, Room, Stopped, Worked
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.sandbox import Sandbox
+from webordinary.sandbox.unconfined import Unconfined
 
 BOTH = pytest.mark.parametrize("sandbox", [Bubblewrap(), Unconfined()], ids=["bubblewrap", "unconfined"])
 

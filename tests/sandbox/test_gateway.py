@@ -11,13 +11,13 @@ import pytest
 
 from tests.sandbox.model import fake_model
 from tests.sandbox.rooms import PATIENCE_SECONDS, SMALL, until
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.sandbox.gateway import ModelGateway
-from webordinary.adapters.sandbox.running import run_confined
-from webordinary.adapters.sandbox.sandbox import Sandbox
-from webordinary.adapters.sandbox.unconfined import Unconfined
 from webordinary.core.errors import BadInput
 from webordinary.core.work import Room
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.gateway import ModelGateway
+from webordinary.sandbox.running import run_confined
+from webordinary.sandbox.sandbox import Sandbox
+from webordinary.sandbox.unconfined import Unconfined
 
 KEY = "sk-real-key"
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -21,12 +21,12 @@ from tests.sandbox.rooms import (
     script,
     until,
 )
-from webordinary.adapters.agents.command import CommandAgent
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.sandbox.choosing import CONFINED, UNCONFINED
-from webordinary.adapters.sandbox.sandbox import Sandbox
-from webordinary.adapters.sandbox.unconfined import Unconfined
+from webordinary.agents.command import CommandAgent
 from webordinary.core.work import Room, Stopped, Worked
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.choosing import CONFINED, UNCONFINED
+from webordinary.sandbox.sandbox import Sandbox
+from webordinary.sandbox.unconfined import Unconfined
 
 SECRET = "hunter2-of-the-worker"
 
@@ -268,8 +268,8 @@ WORKER = """
 import asyncio, sys
 from pathlib import Path
 from tests.sandbox.rooms import errand
-from webordinary.adapters.agents.command import CommandAgent
-from webordinary.adapters.sandbox import choose_sandbox
+from webordinary.agents.command import CommandAgent
+from webordinary.sandbox import choose_sandbox
 from webordinary.core.work import Room
 
 async def main(setting, program, mark, folder):

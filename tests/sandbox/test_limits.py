@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.rooms import SMALL, Told, processes_with, run_script, script
-from webordinary.adapters.sandbox.allowance import (
+from webordinary.core.work import Broke, Room
+from webordinary.sandbox.allowance import (
     MEBIBYTE,
     Allowance,
     Budget,
@@ -19,11 +20,10 @@ from webordinary.adapters.sandbox.allowance import (
     Ran,
     TimedOut,
 )
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.sandbox.running import TAIL_BYTES, run_confined
-from webordinary.adapters.sandbox.sandbox import Sandbox
-from webordinary.adapters.sandbox.unconfined import Unconfined
-from webordinary.core.work import Broke, Room
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.running import TAIL_BYTES, run_confined
+from webordinary.sandbox.sandbox import Sandbox
+from webordinary.sandbox.unconfined import Unconfined
 
 BOTH = pytest.mark.parametrize("sandbox", [Bubblewrap(), Unconfined()], ids=["bubblewrap", "unconfined"])
 PYTHON = "/usr/bin/python3"

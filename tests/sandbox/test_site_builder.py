@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.rooms import SMALL, make_room
-from webordinary.adapters.sandbox.bubblewrap import Bubblewrap
-from webordinary.adapters.site_builder import SiteBuilder
 from webordinary.core.site import Project
 from webordinary.core.work import BuildFailed, Built, Room
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sites.builder import SiteBuilder
 
 
 async def built(room: Room, build: str = "", output: str = "") -> Built | BuildFailed:

@@ -13,8 +13,8 @@ from PIL import Image
 from tests.integration.cli_support import eventually
 from tests.sites.system import JOHN, Reply, System, branches
 from webordinary import samples
-from webordinary.adapters.images import made_anew
 from webordinary.ports.images import WebImage
+from webordinary.sites.images import made_anew
 
 OLD_TITLE = "Flowers, slowly painted — Amelia Hart"
 SAMPLE = samples.folder("amelia")

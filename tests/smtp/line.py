@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
 from webordinary.core.mail import Envelope, MailId, MailRecord, MailState
+from webordinary.mail.smtp.gateway import Listening, SmtpGateway
 
 ADDRESS = "edit@localhost"
 WAIT_SECONDS = 20.0

@@ -12,7 +12,7 @@ import trustme
 from aiosmtpd.smtp import SMTP
 
 from tests.smtp.line import Gate, Line, listening
-from webordinary.adapters import smtp_gateway
+from webordinary.mail.smtp import gateway as smtp_gateway
 
 MAIL = b"From: a@example.com\r\nSubject: Hi\r\n\r\nChange the title\r\n"
 

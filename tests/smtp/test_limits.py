@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.smtp.line import Gate, Line, listening
-from webordinary.adapters import smtp_gateway, smtp_spool
-from webordinary.adapters.smtp_conversation import Conversation
-from webordinary.adapters.smtp_gateway import subscriber
+from webordinary.mail.smtp import gateway as smtp_gateway
+from webordinary.mail.smtp import spool as smtp_spool
+from webordinary.mail.smtp.conversation import Conversation
+from webordinary.mail.smtp.gateway import subscriber
 
 ELSE_1, ELSE_2, ELSE_3 = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 MB = 1024 * 1024

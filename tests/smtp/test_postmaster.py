@@ -6,9 +6,9 @@ import pytest
 
 from tests.flows.door import SCOTT, Door, door
 from tests.smtp.line import Gate, Received
-from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import MailState
+from webordinary.mail.smtp.gateway import Listening, SmtpGateway
 from webordinary.wiring.mail_settings import read_mail
 
 __all__ = ["door"]

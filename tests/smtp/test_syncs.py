@@ -17,10 +17,10 @@ from tests.reliability.disk import Synced
 from tests.reliability.recorder import recorder_of
 from tests.reliability.workload import DATABASE, Books, Life, Recording
 from tests.smtp.line import Gate, Received
-from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.adapters.smtp_gateway import Listening, SmtpGateway
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite import engine
 from webordinary.backends.sqlite.open import open_sqlite
+from webordinary.mail.smtp.gateway import Listening, SmtpGateway
 from webordinary.ports.blobs import blob_key
 
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.backends.memory.open import open_memory
 from webordinary.claim.worker import Shape, Worker
 from webordinary.core.claim import Claim, Claimed, Delivery, Presence, Pulse, WorkerId
@@ -17,6 +16,7 @@ from webordinary.core.outcome import Done, Failed, Outcome, Preempted
 from webordinary.core.views import Happening, JobView
 from webordinary.ports.broker import Broker, Recall
 from webordinary.ports.handler import Stop
+from webordinary.system.clock import SystemClock
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.claim_pool import AMELIA, IN_TIME, QUICK, Pool, eventually
-from webordinary.claim.letting_go import LetGo
-from webordinary.claim.serving import LaneServer
+from webordinary.claim.lane_runner import LaneServer
+from webordinary.claim.release_reasons import LetGo
 from webordinary.core.claim import Interrupt, WorkerId
 from webordinary.core.job import Arrival, JobState
 from webordinary.core.views import Happening

@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.world import ManualClock
 from webordinary.claim.backoff import FIRST_SECONDS, MOST_SECONDS, Backoff
-from webordinary.claim.letting_go import LetGo, why_let_go
+from webordinary.claim.release_reasons import LetGo, why_let_go
 from webordinary.core.claim import Pulse
 from webordinary.core.limits import Limits
 from webordinary.ports.broker import Recall

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from webordinary.core.errors import BackendUnavailable
-from webordinary.core.trouble import EVERY_SECONDS, Troubles
+from webordinary.core.log_throttle import EVERY_SECONDS, Troubles
 
 REFUSED = "the cloud refuses our credentials"
 log = logging.getLogger("tests.trouble")

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.adapters.handlers.builtin import Echo, Sleep, seconds_of
-from webordinary.adapters.handlers.command import Command, last_words
-from webordinary.adapters.handlers.process_group import OUTPUT_KEPT_BYTES, ProcessGroup
+from webordinary.agents.builtin_handler import Echo, Sleep, seconds_of
+from webordinary.agents.command_handler import Command, last_words
 from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
 from webordinary.ports.handler import Handler, Stop
+from webordinary.system.process_group import OUTPUT_KEPT_BYTES, ProcessGroup
 
 PROC = Path("/proc")
 GRACE_SECONDS = 0.3

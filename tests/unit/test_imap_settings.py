@@ -2,8 +2,8 @@
 
 import pytest
 
-from webordinary.adapters.smtp_relay import Encryption
 from webordinary.core.errors import BadInput
+from webordinary.mail.smtp.relay import Encryption
 from webordinary.wiring.mail import imap_account
 from webordinary.wiring.mail_settings import MailSettings
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from webordinary.cli.logs import LOGGERS, start_logging
+from webordinary.entrypoints.cli.logs import LOGGERS, start_logging
 
 
 @pytest.fixture(autouse=True)

@@ -59,10 +59,14 @@ BROWSER_EXTRA = {"playwright"}
 AWS_EXTRA = {"aiobotocore", "aiohttp", "botocore"}
 EXTRAS = MAIL_EXTRA | INBOUND_EXTRA | SITE_EXTRA | WEB_EXTRA | CLAUDE_EXTRA | BROWSER_EXTRA | AWS_EXTRA
 DRIVING = {  # where an extra may be imported, and which
-    "src/webordinary/adapters/": EXTRAS,
+    "src/webordinary/mail/": MAIL_EXTRA | INBOUND_EXTRA | AWS_EXTRA,
+    "src/webordinary/sites/": SITE_EXTRA | WEB_EXTRA | BROWSER_EXTRA | AWS_EXTRA | {"PIL", "pillow_heif"},
+    "src/webordinary/agents/": CLAUDE_EXTRA | SITE_EXTRA,
+    "src/webordinary/sandbox/": CLAUDE_EXTRA,
+    "src/webordinary/system/": WEB_EXTRA | AWS_EXTRA,
     "src/webordinary/dashboard/": WEB_EXTRA,
     "src/webordinary/backends/aws/": AWS_EXTRA,
-    "src/webordinary/cli/screen.py": {"rich"},
+    "src/webordinary/entrypoints/cli/screen.py": {"rich"},
 }
 
 
@@ -205,7 +209,7 @@ def test_the_package_imports_only_the_standard_library() -> None:
 
 def test_the_bare_commands_load_nothing_of_an_extra() -> None:
     """A worker without mail needs no mail library, in memory or on disk."""
-    modules = "webordinary.cli.worker, webordinary.cli.up, webordinary.cli.submit"
+    modules = ", ".join(f"webordinary.entrypoints.cli.{name}" for name in ("worker", "up", "submit"))
     script = f"import sys, {modules}; print(*sys.modules)"
     command = [sys.executable, "-c", script]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()

@@ -5,11 +5,11 @@ import io
 
 import pytest
 
-from webordinary.cli.screen import Board, Lines, Nothing, screen
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.views import HeadView, LaneView
+from webordinary.entrypoints.cli.screen import Board, Lines, Nothing, screen
 
 
 class Terminal(io.StringIO):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from webordinary.core.claim import WorkerId
-from webordinary.core.estimating import Known
+from webordinary.core.estimates import Known
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webordinary.work.remembering import kept_in_words
+from webordinary.work.session_memory import kept_in_words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.world import ManualClock
 from tests.needs import needs
 from tests.workspace.site import PAGE, Site
-from webordinary.adapters.git.workspaces import GitWorkspaces
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 NewWorker = Callable[..., GitWorkspaces]
 

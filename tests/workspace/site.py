@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.world import ManualClock
-from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.site import Project
 from webordinary.ports.workspaces import Behind, Signed, Turned, Workspace
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 EDIT = "refs/heads/webordinary/edit"
 SCOTT = Lane("amelia", "scott")

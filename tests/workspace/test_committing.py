@@ -8,10 +8,10 @@ import pytest
 
 from tests.workspace.conftest import NewWorker
 from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, files_in, git, signed
-from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BadInput
 from webordinary.core.work import ChangeKind, FileChange
 from webordinary.ports.workspaces import Behind, Unresolved
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 OURS = re.compile(r"\s*(webordinary-|requested-by)", re.IGNORECASE)
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.workspace.conftest import NewWorker
 from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, git, pushed, signed
-from webordinary.adapters.git.mirror import Mirror
-from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BackendUnavailable, ClaimLost
 from webordinary.ports.workspaces import Workspace
+from webordinary.sites.git.mirror import Mirror
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 FENCE = "refs/webordinary/lanes/amelia-scott"
 

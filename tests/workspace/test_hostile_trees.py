@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.workspace.site import EDIT, PAGE, Site, delivery, files_in, git, signed
-from webordinary.adapters.git.process import ENVIRONMENT
-from webordinary.adapters.git.scrub import remove, scrub
-from webordinary.adapters.git.workspaces import GitWorkspaces
+from webordinary.sites.git.process import ENVIRONMENT
+from webordinary.sites.git.sanitize_tree import remove, scrub
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from tests.conformance.world import ManualClock
 from tests.workspace.conftest import NewWorker
 from tests.workspace.site import EDIT, MAYA, PAGE, SCOTT, Site, delivery, edit, files_in, git, signed
-from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BackendUnavailable, BadInput, NotFound
 from webordinary.core.lane import Lane
 from webordinary.core.site import Project
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 
 async def test_a_cold_open_checks_the_main_line_out(worker: GitWorkspaces, site: Site) -> None:

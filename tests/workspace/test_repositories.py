@@ -7,10 +7,10 @@ import pytest
 
 from tests.needs import needs
 from tests.workspace.site import ENVIRONMENT, Site, delivery, edit, git
-from webordinary.adapters.git.repositories import GitRepositories
-from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.site import Project
+from webordinary.sites.git.repositories import GitRepositories
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 
 @pytest.fixture(autouse=True)

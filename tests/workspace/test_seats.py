@@ -9,9 +9,9 @@ import pytest
 from tests.conformance.world import ManualClock
 from tests.workspace.conftest import NewWorker
 from tests.workspace.site import MAYA, Site, delivery, signed
-from webordinary.adapters.git.workspaces import IN_USE_SECONDS, GitWorkspaces
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.lane import Lane
+from webordinary.sites.git.workspaces import IN_USE_SECONDS, GitWorkspaces
 
 DAY = 86_400.0
 PHOTO = os.urandom(400_000)

@@ -4,12 +4,12 @@ import pytest
 
 from tests.workspace.conftest import NewWorker
 from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, git, pushed, signed, turn
-from webordinary.adapters.git.workspaces import GitWorkspaces
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BadInput
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent
 from webordinary.ports.workspaces import CannotTurn, Turned
+from webordinary.sites.git.workspaces import GitWorkspaces
 
 
 def undo(job: str, session: str = "talk") -> Delivery:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from webordinary.backends.polling import Nothing, poll
-from webordinary.backends.wakeups import CLAIMS, Ear, Wakeups, lane_topic, worker_topic
+from webordinary.backends.wakeups import CLAIMS, Subscription, Wakeups, lane_topic, worker_topic
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.job import Duplicate, Job, Submitted
 from webordinary.core.lane import Lane
@@ -40,7 +40,7 @@ class TransactionalBroker:
     def __init__(self, store: Store, wakeups: Wakeups, clock: Clock) -> None:
         """Put waiting on top of a store."""
         self._store, self._wakeups, self._clock = store, wakeups, clock
-        self._nudges: dict[WorkerId, Ear] = {}
+        self._nudges: dict[WorkerId, Subscription] = {}
 
     async def submit(self, job: Job) -> Submitted | Duplicate:
         """See `Broker.submit`."""

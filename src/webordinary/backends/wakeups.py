@@ -30,7 +30,7 @@ def job_topic(job: JobId) -> str:
     return f"job {job}"
 
 
-class Ear:
+class Subscription:
     """One waiter's ear on one topic."""
 
     __slots__ = ("_future", "_heard", "_topic", "_wakeups")
@@ -67,7 +67,7 @@ class Ear:
 class Wakeups(Protocol):
     """How the waiters of a backend are woken."""
 
-    def listen(self, topic: str) -> Ear:
+    def listen(self, topic: str) -> Subscription:
         """Open an ear; whatever is sent from now on is heard."""
         ...
 
@@ -81,15 +81,15 @@ class LocalWakeups:
 
     def __init__(self) -> None:
         """Start with nobody listening."""
-        self._ears: dict[str, dict[Ear, None]] = {}
+        self._ears: dict[str, dict[Subscription, None]] = {}
 
-    def listen(self, topic: str) -> Ear:
+    def listen(self, topic: str) -> Subscription:
         """Open an ear."""
-        ear = Ear(self, topic)
+        ear = Subscription(self, topic)
         self._ears.setdefault(topic, {})[ear] = None
         return ear
 
-    def forget(self, topic: str, ear: Ear) -> None:
+    def forget(self, topic: str, ear: Subscription) -> None:
         """Close an ear."""
         ears = self._ears.get(topic)
         if ears is not None:

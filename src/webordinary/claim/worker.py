@@ -8,13 +8,13 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 
 from webordinary.claim.backoff import Backoff
-from webordinary.claim.letting_go import LetGo
-from webordinary.claim.serving import LaneServer
+from webordinary.claim.lane_runner import LaneServer
+from webordinary.claim.release_reasons import LetGo
 from webordinary.core.claim import Claim, Claimed, Presence, Pulse
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.trouble import Troubles
+from webordinary.core.log_throttle import Troubles
 from webordinary.ports.broker import Broker, Recall
 from webordinary.ports.clock import Clock
 from webordinary.ports.handler import Handler

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType
 
+from webordinary.core.addresses import POSTMASTER
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
@@ -16,7 +17,6 @@ EXCERPT_CHARACTERS = 600
 
 MailId = NewType("MailId", str)  # made by us from Message-ID or content; safe as a key and as a file name
 SessionId = NewType("SessionId", str)
-POSTMASTER = "postmaster"  # whoever answers for a mail server; every server has this mailbox
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from webordinary.core.claim import WorkerId
-from webordinary.core.estimating import Known, Pace, pace, turn
+from webordinary.core.estimates import Known, Pace, pace, turn
 from webordinary.core.job import JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.views import LaneView, WorkerView

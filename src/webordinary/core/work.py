@@ -44,7 +44,7 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class AgentTask:
     """What the agent is asked to do. `instruction` and `earlier` are orders; all else is material."""
 
     job: str
@@ -92,7 +92,7 @@ class Worked:
     """The agent says it is done; what it changed is in the tree."""
 
     summary: str
-    session: bytes | None = field(default=None, repr=False)  # for `Errand.resume` of the next job
+    session: bytes | None = field(default=None, repr=False)  # for `AgentTask.resume` of the next job
     cost_usd: float = 0.0
 
 

@@ -13,24 +13,16 @@ from webordinary.core.errors import BadInput
 from webordinary.core.job import Arrival, Duplicate, Intent, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Letter, MailRecord, MailState
-from webordinary.core.plain import fields, plain
+from webordinary.core.to_json import fields, to_json
 from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
 from webordinary.core.waiting import Reason
 from webordinary.core.work import KeptEvent
-from webordinary.dashboard import deeds
-from webordinary.dashboard.asking import (
-    WAIT_SECONDS_MAX,
-    Asked,
-    Page,
-    body_of,
-    lane_of,
-    text_of,
-)
+from webordinary.dashboard import actions as deeds
 from webordinary.dashboard.front import Front
 from webordinary.dashboard.live import NUMBER_MAX
 from webordinary.dashboard.metrics import Metrics, Spread, measure, spread
 from webordinary.dashboard.openapi import Operation, document, page_schema, parameters
-from webordinary.dashboard.reading import (
+from webordinary.dashboard.queries import (
     Reasoned,
     Summary,
     job_case,
@@ -41,6 +33,14 @@ from webordinary.dashboard.reading import (
     reasoned,
     seated,
     summary,
+)
+from webordinary.dashboard.query_params import (
+    WAIT_SECONDS_MAX,
+    Asked,
+    Page,
+    body_of,
+    lane_of,
+    text_of,
 )
 from webordinary.dashboard.schema import Schema, schema_of, shape
 
@@ -341,7 +341,7 @@ class Api:
 
 
 def _answer(value: object) -> Response:
-    return JSONResponse(plain(value))
+    return JSONResponse(to_json(value))
 
 
 def _paged(page: Page[T], as_fields: Callable[[T], dict[str, object]]) -> Response:
@@ -349,7 +349,7 @@ def _paged(page: Page[T], as_fields: Callable[[T], dict[str, object]]) -> Respon
 
 
 def _lane(one: Reasoned) -> dict[str, object]:
-    return {**fields(one[0]), "why": plain(one[1])}
+    return {**fields(one[0]), "why": to_json(one[1])}
 
 
 def _listed(job: JobView) -> dict[str, object]:

@@ -13,15 +13,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from webordinary.core.errors import BadInput, NotAllowed, NotFound, WebordinaryError
+from webordinary.dashboard.action_pages import DeedPages
 from webordinary.dashboard.api import Api
-from webordinary.dashboard.deed_pages import DeedPages
 from webordinary.dashboard.front import Front
 from webordinary.dashboard.guard import Guard, Keeper, SignInNeeded, TooLarge
 from webordinary.dashboard.live import Hub, Streams
-from webordinary.dashboard.looks import FOLDER
 from webordinary.dashboard.mail_pages import MailPages
 from webordinary.dashboard.parts import Parts
-from webordinary.dashboard.trying import TryPages
+from webordinary.dashboard.template_filters import FOLDER
+from webordinary.dashboard.try_it import TryPages
 from webordinary.dashboard.work_pages import WorkPages
 
 STATUSES: tuple[tuple[type[WebordinaryError], int], ...] = (

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from webordinary.dashboard.front import Front
-from webordinary.dashboard.reading import lanes_page, sites, summary
+from webordinary.dashboard.queries import lanes_page, sites, summary
 
 LATEST_SHOWN = 12
 ROWS_SHOWN = 8

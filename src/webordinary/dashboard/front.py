@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.core.job import JobState
 from webordinary.dashboard.guard import CSRF_FIELD, STRANGERS_POLICY, Keeper, SignInNeeded
-from webordinary.dashboard.looks import environment
 from webordinary.dashboard.parts import Parts
+from webordinary.dashboard.template_filters import environment
 
 FIELD_BYTES_MAX = 256 * 1024
 SEE_OTHER = 303

@@ -14,9 +14,9 @@ from starlette.responses import StreamingResponse
 
 from webordinary.core.errors import BackendUnavailable, WebordinaryError
 from webordinary.core.job import ENDED, JobId
-from webordinary.core.plain import plain
-from webordinary.dashboard.asking import Asked, text_of
+from webordinary.core.to_json import to_json
 from webordinary.dashboard.parts import Parts
+from webordinary.dashboard.query_params import Asked, text_of
 
 log = logging.getLogger("webordinary.dashboard")
 
@@ -153,7 +153,7 @@ async def job_stream(parts: Parts, hub: Hub, job: JobId, after: int) -> AsyncIte
         )
         for event in events:
             after = event.number
-            yield message("told", plain(event), number=event.number)
+            yield message("told", to_json(event), number=event.number)
         if ended and not events:
             yield message("ended", {})
             return

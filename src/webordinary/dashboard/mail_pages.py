@@ -12,9 +12,9 @@ from starlette.routing import Route
 
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import QUESTIONS, Letter, LetterKind, MailState
-from webordinary.dashboard.asking import Asked, text_of
 from webordinary.dashboard.front import Front, as_file, as_picture, as_text, readable
-from webordinary.dashboard.reading import letters_page, mail_of, mails_page
+from webordinary.dashboard.queries import letters_page, mail_of, mails_page
+from webordinary.dashboard.query_params import Asked, text_of
 from webordinary.identify.unreachable import unreachable
 
 BOUNCING_SHOWN = 50

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from webordinary import __version__
 from webordinary.core.job import JobState
 from webordinary.core.mail import MailState
-from webordinary.dashboard.asking import CURSOR_CHARACTERS, PAGE, PAGE_MAX, WAIT_SECONDS_MAX
 from webordinary.dashboard.live import NUMBER_MAX
+from webordinary.dashboard.query_params import CURSOR_CHARACTERS, PAGE, PAGE_MAX, WAIT_SECONDS_MAX
 from webordinary.dashboard.schema import Schema, shape
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -12,12 +12,11 @@ from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId, JobState
 from webordinary.core.release import Place
 from webordinary.core.views import JobView
-from webordinary.dashboard.asking import Asked, lane_of, text_of
 from webordinary.dashboard.charts import charts
 from webordinary.dashboard.first_page import overview
 from webordinary.dashboard.front import Front, as_picture, as_text
 from webordinary.dashboard.metrics import JOBS_WINDOW, measure
-from webordinary.dashboard.reading import (
+from webordinary.dashboard.queries import (
     HISTORY_SHOWN,
     address,
     job_case,
@@ -28,6 +27,7 @@ from webordinary.dashboard.reading import (
     sights,
     summary,
 )
+from webordinary.dashboard.query_params import Asked, lane_of, text_of
 from webordinary.dashboard.timeline import draw
 from webordinary.reply.phrases import told
 

@@ -18,11 +18,11 @@ from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch
 from webordinary.core.outcome import Done, Facts, Failed, Outcome, Preempted, Retry
 from webordinary.core.site import Project
 from webordinary.core.views import JobView
-from webordinary.core.work import Broke, Declined, Earlier, Errand, MailedFile, Room, Stopped, Worked
+from webordinary.core.work import AgentTask, Broke, Declined, Earlier, MailedFile, Room, Stopped, Worked
 from webordinary.dispatch.arrival_policy import never_made, taken_over
-from webordinary.flows.going_live import go_live
 from webordinary.flows.history import History
-from webordinary.flows.showing import NotShown, Showing, Shown, show
+from webordinary.flows.preview import NotShown, Showing, Shown, show
+from webordinary.flows.promote import go_live
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
 from webordinary.ports.workspaces import CannotTurn, Signed, Unresolved, Workspace
@@ -41,7 +41,7 @@ from webordinary.work.prompt import (
     set_apart,
     stretch_name,
 )
-from webordinary.work.remembering import (
+from webordinary.work.session_memory import (
     Memory,
     asked,
     carried_on,
@@ -132,7 +132,7 @@ class Performance:
             return replace(outcome, facts={**outcome.facts, **set_apart(words)})
         return outcome
 
-    async def _carry_out(self, task: Task, errand: Errand) -> Outcome:
+    async def _carry_out(self, task: Task, errand: AgentTask) -> Outcome:
         tools, delivery = self._tools, task.delivery
         result = await run_agent(
             tools.agent, errand, task.workspace.room, delivery, task.stop, tools.backend.journal
@@ -183,7 +183,7 @@ class Performance:
         files = "\n".join(file.name for file in task.mail.files) if task.mail else ""
         return {"unchanged": "yes", **({"unused": files} if files else {}), **carried_on(task.unfinished)}
 
-    async def _errand(self, task: Task, words: tuple[Stretch, ...]) -> Errand:
+    async def _errand(self, task: Task, words: tuple[Stretch, ...]) -> AgentTask:
         tools, job, workspace = self._tools, task.delivery.job, task.workspace
         files = await self._placed_files(task.mail, workspace.room)
         taken = [await self._placed_request(task, number, one) for number, one in enumerate(task.taken, 1)]
@@ -196,7 +196,7 @@ class Performance:
             since=task.memory.since,
             conflicts=workspace.conflicts,
         )
-        return Errand(
+        return AgentTask(
             job=job.id,
             instruction=job.instruction,
             prompt=compose(job.id, job.instruction, material),

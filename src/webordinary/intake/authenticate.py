@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+from webordinary.core.addresses import is_ours
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import (
     Authenticated,
@@ -25,7 +26,6 @@ from webordinary.core.mail import (
     SignedOnly,
     SignedParts,
 )
-from webordinary.core.own_address import is_ours
 from webordinary.ports.mail_checks import Checks, Signature, Spf, Upstream
 
 LOOPBACK = (ip_address("127.0.0.1"), ip_address("::1"))

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from webordinary.core.addresses import is_unattended
 from webordinary.core.mail import Automatic, Automation, Envelope, LetterKind
-from webordinary.core.unattended import is_unattended
 from webordinary.intake.headers import Headers
 
 SESSION_HEADER = "x-webordinary-session"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from webordinary.core.addresses import is_ours, lives_here
 from webordinary.core.mail import Envelope
-from webordinary.core.own_address import is_ours, lives_here
 from webordinary.intake.headers import Headers, read_headers
 from webordinary.intake.limits import ADDRESS_CHARACTERS
 from webordinary.intake.problems import CannotRead

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from webordinary.core.work import AgentEvent, AgentResult, Errand, Room
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, Room
 
 
 class AgentRun(Protocol):
@@ -32,6 +32,6 @@ class Agent(Protocol):
         """What people call it; a session is resumed only by an agent of the same name."""
         ...
 
-    async def start(self, errand: Errand, room: Room) -> AgentRun:
+    async def start(self, errand: AgentTask, room: Room) -> AgentRun:
         """Begin to work in the room's tree. What goes wrong at the start is the run's result, too."""
         ...

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from webordinary.core.addresses import is_unattended
 from webordinary.core.errors import BadLimits
 from webordinary.core.job import ENDED
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailState, SessionId
-from webordinary.core.unattended import is_unattended
 from webordinary.ports.quotas import Bucket
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.facts import Case

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
+from webordinary.core.log_throttle import Troubles
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
 from webordinary.core.return_path import SentLetter, return_path
-from webordinary.core.trouble import Troubles
 from webordinary.core.views import JobView
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.bounces import Bounces

@@ -13,8 +13,8 @@ from webordinary.backends.memory.rows import JobRow, LaneRow
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.polling import Nothing
 from webordinary.backends.wakeups import Wakeups
-from webordinary.claim.letting_go import LetGo
-from webordinary.claim.serving import LaneServer
+from webordinary.claim.lane_runner import LaneServer
+from webordinary.claim.release_reasons import LetGo
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, WorkerId
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Duplicate, Job, JobId, JobState, Submitted

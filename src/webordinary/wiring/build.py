@@ -8,15 +8,15 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from webordinary.adapters.handlers.builtin import Echo, Sleep
-from webordinary.adapters.handlers.command import Command, find_program
-from webordinary.adapters.handlers.narrated import Narrated
-from webordinary.adapters.system_clock import SystemClock
+from webordinary.agents.builtin_handler import Echo, Sleep
+from webordinary.agents.command_handler import Command, find_program
+from webordinary.agents.narrated_handler import Narrated
 from webordinary.claim.worker import Shape, Worker
 from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.errors import BadInput
 from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Handler
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.container import task_name
 from webordinary.wiring.settings import Settings
 from webordinary.wiring.work import check_workshop, open_workshop

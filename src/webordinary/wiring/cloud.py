@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from webordinary.adapters.s3.blobs import S3Blobs
-from webordinary.adapters.s3.client import LaterS3Client
-from webordinary.adapters.s3.letters import S3Letters
-from webordinary.adapters.s3.publisher import S3Publisher
-from webordinary.adapters.ses_mailer import ONE_ATTEMPT, SesMailer
-from webordinary.adapters.workflow import Route, StateMachine
+from webordinary.backends.aws.blobs import S3Blobs
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.open import check_aws, open_aws
 from webordinary.backends.aws.settings import AwsSettings
+from webordinary.backends.aws.workflow import Route, StateMachine
 from webordinary.core.errors import NotFound
 from webordinary.core.lane import Lane
 from webordinary.core.release import Place
+from webordinary.mail.s3_letters import S3Letters
+from webordinary.mail.ses_mailer import ONE_ATTEMPT, SesMailer
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
+from webordinary.sites.s3_publisher import S3Publisher
+from webordinary.system.s3_client import LaterS3Client
 from webordinary.wiring.cloud_settings import PROJECT
 from webordinary.wiring.settings import Settings
 
@@ -148,3 +149,13 @@ def _client_of(names: AwsSettings, service: str, config: object = None) -> Calla
         return await _line(names, config).client(service)
 
     return client
+
+
+@asynccontextmanager
+async def open_cloud(settings: Settings) -> AsyncIterator[Cloud]:
+    """Reach the cloud for a while."""
+    cloud = Cloud(aws_settings(settings))
+    try:
+        yield cloud
+    finally:
+        await cloud.aclose()

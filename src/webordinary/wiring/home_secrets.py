@@ -7,8 +7,8 @@ import os
 import secrets
 from pathlib import Path
 
-from webordinary.adapters.durable_folder import make_durable, translated
 from webordinary.core.errors import BadInput
+from webordinary.system.durable_folder import make_durable, translated
 from webordinary.wiring.settings import Settings
 
 DASHBOARD_TOKEN = "dashboard.token"  # noqa: S105 - the name of a file

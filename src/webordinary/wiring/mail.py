@@ -8,22 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import SplitResult, unquote
 
-from webordinary.adapters.bounded import Bounded, BoundedReader
-from webordinary.adapters.dkim_signing import DkimSigner, SigningMailer, open_signer
-from webordinary.adapters.images import PillowImages
-from webordinary.adapters.imap_connection import ImapAccount
-from webordinary.adapters.imap_mailbox import ImapPoller
-from webordinary.adapters.imap_pace import Pace
-from webordinary.adapters.keeping_mailer import KeepingMailer
-from webordinary.adapters.mail_checks.checks import ChecksWhereNeeded, OriginChecks
-from webordinary.adapters.mail_checks.live_resolver import LiveResolver
-from webordinary.adapters.mail_checks.zone_resolver import ZoneResolver
-from webordinary.adapters.smtp_gateway import Listening, is_this_machine
-from webordinary.adapters.smtp_relay import Encryption, Relay, SmtpRelay
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.errors import BadInput
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
+from webordinary.mail.checks.checks import ChecksWhereNeeded, OriginChecks
+from webordinary.mail.checks.live_resolver import LiveResolver
+from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.dkim_signing import DkimSigner, SigningMailer, open_signer
+from webordinary.mail.imap.connection import ImapAccount
+from webordinary.mail.imap.mailbox import ImapPoller
+from webordinary.mail.imap.pace import Pace
+from webordinary.mail.keeping_mailer import KeepingMailer
+from webordinary.mail.smtp.gateway import Listening, is_this_machine
+from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.ports.mailer import Mailer
@@ -31,6 +28,9 @@ from webordinary.ports.resolver import Resolver
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
+from webordinary.sites.images import PillowImages
+from webordinary.system.bounded import Bounded, BoundedReader
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.folders import outbox_folder
 from webordinary.wiring.home_secrets import signing_key
 from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from webordinary.adapters.mail_services.delivery import MailService
 from webordinary.core.errors import BadInput
 from webordinary.flows.receive import Reception
+from webordinary.mail.services.delivery import MailService
 from webordinary.wiring.mail_settings import MailSettings
 
 if TYPE_CHECKING:  # the web server behind it is loaded only where it is needed
-    from webordinary.adapters.mail_services.door import InboundDoor
+    from webordinary.mail.services.endpoint import InboundDoor
 
 SECRET_CHARACTERS_MIN = 16  # of a secret that the operator makes up
 
@@ -26,7 +26,7 @@ def open_inbound_door(
     if not service_names(mail):
         return None
     services = open_mail_services(mail)
-    from webordinary.adapters.mail_services.door import InboundDoor, InboundListening  # noqa: PLC0415
+    from webordinary.mail.services.endpoint import InboundDoor, InboundListening  # noqa: PLC0415
 
     if port is None:
         port = mail.inbound_port
@@ -59,25 +59,25 @@ def service_names(mail: MailSettings) -> tuple[str, ...]:
 
 
 def _mailgun(mail: MailSettings) -> MailService:
-    from webordinary.adapters.mail_services.mailgun import Mailgun  # noqa: PLC0415 - see the module
+    from webordinary.mail.services.mailgun import Mailgun  # noqa: PLC0415 - see the module
 
     return Mailgun(mail.inbound_mailgun_key.encode())
 
 
 def _postmark(mail: MailSettings) -> MailService:
-    from webordinary.adapters.mail_services.postmark import Postmark  # noqa: PLC0415 - see the module
+    from webordinary.mail.services.postmark import Postmark  # noqa: PLC0415 - see the module
 
     return Postmark(_made_up("inbound_postmark_password", mail.inbound_postmark_password))
 
 
 def _sendgrid(mail: MailSettings) -> MailService:
-    from webordinary.adapters.mail_services.sendgrid import SendGrid, verification_key  # noqa: PLC0415
+    from webordinary.mail.services.sendgrid import SendGrid, verification_key  # noqa: PLC0415
 
     return SendGrid(verification_key(mail.inbound_sendgrid_key))
 
 
 def _resend(mail: MailSettings) -> MailService:
-    from webordinary.adapters.mail_services.resend import Resend, ResendApi, webhook_secret  # noqa: PLC0415
+    from webordinary.mail.services.resend import Resend, ResendApi, webhook_secret  # noqa: PLC0415
 
     if not mail.inbound_resend_api_key:
         raise BadInput("[mail] inbound_resend_secret needs inbound_resend_api_key too, to fetch mails with")
@@ -91,7 +91,7 @@ def _resend(mail: MailSettings) -> MailService:
 
 
 def _cloudflare(mail: MailSettings) -> MailService:
-    from webordinary.adapters.mail_services.cloudflare import Cloudflare  # noqa: PLC0415 - see the module
+    from webordinary.mail.services.cloudflare import Cloudflare  # noqa: PLC0415 - see the module
 
     return Cloudflare(_made_up("inbound_cloudflare_secret", mail.inbound_cloudflare_secret))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from webordinary.core.addresses import POSTMASTER
 from webordinary.core.errors import BadInput
-from webordinary.core.mail import POSTMASTER
 from webordinary.core.session_token import MAILBOX_NAME_CHARACTERS
 from webordinary.dispatch.quota import QuotaLimits
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from webordinary.adapters.durable_folder import translated
 from webordinary.core.errors import BadInput, NotAllowed
+from webordinary.system.durable_folder import translated
 
 FILE_NAME = "up.json"
 LOCK_FILE = "up.lock"

@@ -5,19 +5,19 @@ What the cloud needs is loaded only there.
 
 from __future__ import annotations
 
-from webordinary.adapters.folder_blobs import FolderBlobs
-from webordinary.adapters.folder_mailer import FolderMailer
-from webordinary.adapters.folder_publisher import FolderPublisher
-from webordinary.adapters.git.repositories import GitRepositories
-from webordinary.adapters.system_clock import SystemClock
+from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.release import Place
+from webordinary.mail.folder_mailer import FolderMailer
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.ports.mailer import Letters
 from webordinary.ports.publisher import Publisher
 from webordinary.ports.workflow import Workflow
 from webordinary.ports.workspaces import Repositories
+from webordinary.sites.folder_publisher import FolderPublisher
+from webordinary.sites.git.repositories import GitRepositories
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.folders import blobs_folder, outbox_folder, repositories_folder, sites_folder
 from webordinary.wiring.settings import Settings
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from webordinary.adapters.folder_places import ProjectFolder
-from webordinary.adapters.site_server import kept_path
-from webordinary.adapters.smtp_client import hand_in
-from webordinary.adapters.system_clock import SystemClock
 from webordinary.core.mail import Letter
 from webordinary.dashboard.parts import Parts
+from webordinary.mail.smtp.client import hand_in
 from webordinary.ports.backend import Backend
+from webordinary.sites.folder_places import ProjectFolder
+from webordinary.sites.server import kept_path
+from webordinary.system.clock import SystemClock
 from webordinary.wiring.folders import sites_folder
 from webordinary.wiring.running import LOOPBACK
 from webordinary.wiring.settings import Settings
@@ -25,7 +25,7 @@ def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, sit
         if not settings.in_cloud:
             await hand_in(LOOPBACK, smtp_port, sender=sender, recipient=address, mail=mail)
             return
-        from webordinary.wiring.cloud_post import post  # noqa: PLC0415 - its extra is needed only there
+        from webordinary.wiring.cloud_mail import post  # noqa: PLC0415 - its extra is needed only there
 
         await post(settings, backend, f"try-{clock.unique()}", mail, sender=sender)
 

@@ -8,18 +8,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from webordinary import samples
-from webordinary.adapters.agents.command import CommandAgent
-from webordinary.adapters.bounded import Bounded, BoundedReader
-from webordinary.adapters.browser_camera import BrowserCamera
-from webordinary.adapters.git.workspaces import GitWorkspaces
-from webordinary.adapters.sandbox import Allowance, Sandbox, choose_sandbox, probe
-from webordinary.adapters.site_builder import SiteBuilder
+from webordinary.agents.command import CommandAgent
 from webordinary.core.errors import BadInput
 from webordinary.flows.perform import Performance
 from webordinary.flows.tools import Tools
 from webordinary.ports.agent import Agent
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
+from webordinary.sandbox import Allowance, Sandbox, choose_sandbox, probe
+from webordinary.sites.builder import SiteBuilder
+from webordinary.sites.camera import BrowserCamera
+from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.system.bounded import Bounded, BoundedReader
 from webordinary.wiring.folders import workspace_folder
 from webordinary.wiring.home_secrets import store_identity
 from webordinary.wiring.settings import Settings
@@ -85,7 +85,7 @@ def chosen_agent(work: WorkSettings, environment: Mapping[str, str] = os.environ
     """Say which agent edits sites here, and why that one."""
     if work.agent != "auto":
         return work.agent, "as the settings say"
-    from webordinary.adapters.agents.claude.options import claude_available
+    from webordinary.agents.claude.options import claude_available
 
     missing = claude_available()
     if missing is not None:
@@ -104,14 +104,14 @@ def _agent(name: str, settings: Settings, sandbox: Sandbox, environment: Mapping
     allowance = Allowance(seconds=limits.job_budget_seconds, memory_bytes=_memory(work))
     match name:
         case "demo":
-            from webordinary.adapters.agents.demo import DemoAgent
+            from webordinary.agents.demo import DemoAgent
 
             return DemoAgent()
         case "command":
             return CommandAgent(work.command, sandbox, allowance)
         case _:
-            from webordinary.adapters.agents.claude.agent import ClaudeAgent
-            from webordinary.adapters.agents.claude.options import ClaudeOptions, claude_available
+            from webordinary.agents.claude.agent import ClaudeAgent
+            from webordinary.agents.claude.options import ClaudeOptions, claude_available
 
             missing, key = claude_available(), environment.get(KEY_VARIABLE, "")
             if missing is not None or not key:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable
-from webordinary.core.work import AgentEvent, AgentResult, Errand, Room
+from webordinary.core.work import AgentEvent, AgentResult, AgentTask, Room
 from webordinary.ports.agent import Agent, AgentRun
 from webordinary.ports.handler import Stop
 from webordinary.ports.journal import Journal
@@ -17,7 +17,7 @@ TELL_QUIET_SECONDS = 0.2  # events that come together are kept together
 
 
 async def run_agent(
-    agent: Agent, errand: Errand, room: Room, delivery: Delivery, stop: Stop, journal: Journal
+    agent: Agent, errand: AgentTask, room: Room, delivery: Delivery, stop: Stop, journal: Journal
 ) -> AgentResult:
     """Run the agent to its end; cancelled, no process of it is left."""
     run = await agent.start(errand, room)

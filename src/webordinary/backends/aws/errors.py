@@ -18,7 +18,7 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 
-from webordinary.core.cloud_words import NO_CREDENTIALS, meaning
+from webordinary.core.cloud_errors import NO_CREDENTIALS, meaning
 from webordinary.core.errors import BackendUnavailable, BadInput, NotFound, SchemaMismatch, WebordinaryError
 
 CHANGED_MEANWHILE = frozenset(

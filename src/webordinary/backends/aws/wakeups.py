@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webordinary.backends.wakeups import CLAIMS, WORKER, Ear, LocalWakeups
+from webordinary.backends.wakeups import CLAIMS, WORKER, LocalWakeups, Subscription
 from webordinary.core.claim import WorkerId
 
 LANE = "lane "  # as `lane_topic` begins
 _LISTENED = (CLAIMS, LANE, WORKER)  # how the topics begin that queues carry
 
 
-class CloudEar(Ear):
+class CloudEar(Subscription):
     """An ear whose owner is also told, now and then, to look by himself where no queue would tell him."""
 
     __slots__ = ("_cloud", "_name")
@@ -22,7 +22,7 @@ class CloudEar(Ear):
         self._cloud, self._name = wakeups, topic
 
     async def wait(self, seconds: float) -> None:
-        """See `Ear.wait`; may come back early."""
+        """See `Subscription.wait`; may come back early."""
         if self._name.startswith(_LISTENED):
             self._cloud.waiting(self._name, seconds)
         else:
@@ -40,7 +40,7 @@ class CloudWakeups(LocalWakeups):
         self.own_workers: set[WorkerId] = set()  # those of this process need no queue to hear of their lanes
         self.waiting: Callable[[str, float], None] = lambda _topic, _seconds: None
 
-    def listen(self, topic: str) -> Ear:
+    def listen(self, topic: str) -> Subscription:
         """Open an ear."""
         ear = CloudEar(self, topic)
         self._ears.setdefault(topic, {})[ear] = None

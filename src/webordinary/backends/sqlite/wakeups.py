@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from webordinary.backends.wakeups import WORKER, Ear, LocalWakeups
+from webordinary.backends.wakeups import WORKER, LocalWakeups, Subscription
 from webordinary.core.errors import BackendUnavailable
 
 log = logging.getLogger("webordinary.store")
@@ -52,7 +52,7 @@ class SocketWakeups:
         """Name the counter that tells whether another process has committed."""
         self._changes = changes
 
-    def listen(self, topic: str) -> Ear:
+    def listen(self, topic: str) -> Subscription:
         """Open an ear; the first one of a kind opens a socket."""
         kind = _kind(topic)
         if kind not in self._ears:

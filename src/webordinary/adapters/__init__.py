@@ -1,1 +1,0 @@
-"""The world's end of the ports."""

@@ -1,1 +1,0 @@
-"""Publishing into buckets of a cloud object store that serves them as web sites."""

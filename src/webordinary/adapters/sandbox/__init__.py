@@ -1,7 +1,0 @@
-"""Rooms without a way out: where the agent and the build run, and what they may use up."""
-
-from webordinary.adapters.sandbox.allowance import Allowance
-from webordinary.adapters.sandbox.choosing import choose_sandbox, probe
-from webordinary.adapters.sandbox.sandbox import Sandbox, SandboxUnavailable
-
-__all__ = ["Allowance", "Sandbox", "SandboxUnavailable", "choose_sandbox", "probe"]

@@ -1,0 +1,180 @@
+"""One start of Claude Code: asked, listened to, and ended with all its processes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeSDKClient,
+    ClaudeSDKError,
+    Message,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    TextBlock,
+    UserMessage,
+)
+
+from webordinary.agents.claude.launch import Launch
+from webordinary.sandbox.allowance import Ending, Interrupted
+from webordinary.sandbox.watchdog import Watchdog
+
+KILL_AGAIN_SECONDS = 0.02  # a process that is just starting may not have had its child yet
+WRITTEN_SECONDS = 0.5  # for the transcript to be on the disk; it is there before the result, as far as seen
+LOOK_AGAIN_SECONDS = 0.01
+TROUBLE_CHARACTERS = 500
+
+# It logs every program that we killed as a fatal error. What is one, we tell ourselves.
+logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)
+
+
+@dataclass(slots=True)
+class Heard:
+    """What became known of one start."""
+
+    session: str = ""  # empty: it never began to work
+    said: str = ""  # its last words
+    result: ResultMessage | None = None
+    silent: bool = False  # nothing was heard for too long
+    trouble: str = ""  # why there is no result: what it wrote last to standard error, or what the SDK says
+    verdict: Ending | None = None  # why the sandbox ended it
+    last_line: str = ""  # of the transcript, by its id
+
+    def take(self, message: Message) -> None:
+        """Learn from a message."""
+        if isinstance(message, SystemMessage) and message.subtype == "init":
+            self.session = str(message.data.get("session_id", ""))
+        elif isinstance(message, ResultMessage):
+            self.result = message
+        elif isinstance(message, AssistantMessage | UserMessage):
+            self.last_line = message.uuid or self.last_line
+        if isinstance(message, AssistantMessage):
+            texts = [block.text for block in message.content if isinstance(block, TextBlock)]
+            self.said = "\n".join(texts).strip() or self.said
+
+    def take_error(self, line: str) -> None:
+        """Learn from a line on standard error."""
+        self.trouble = line.strip()[:TROUBLE_CHARACTERS] or self.trouble
+
+
+class Attempt:
+    """Starts the program once; may be asked to stop, and killed, while it runs."""
+
+    def __init__(self, launch: Launch, tell: Callable[[Message], None]) -> None:
+        """Tell each message as it comes."""
+        self._launch, self._tell = launch, tell
+        self._client: ClaudeSDKClient | None = None  # once it listens
+        self._watchdog: Watchdog | None = None
+
+    async def run(self, prompt: str, resume: str | None) -> Heard:
+        """Have the prompt carried out. However this ends, no process is left."""
+        heard = Heard()
+        client = ClaudeSDKClient(self._launch.sdk_options(resume, heard.take_error))
+        connecting = asyncio.ensure_future(client.connect())
+        starting = asyncio.ensure_future(self._launch.started(connecting))
+        cancelled = await _wait_out(starting)
+        if (leader := starting.result()) is None:
+            heard.trouble = heard.trouble or str(connecting.exception())
+            _go_on(cancelled)
+            return heard
+        folders = (self._launch.room.tree, self._launch.room.home)
+        with Watchdog(leader, self._launch.allowance, folders) as self._watchdog:
+            try:
+                _go_on(cancelled)
+                await self._converse(client, connecting, prompt, heard)
+            finally:
+                self._client = None
+                heard.verdict = self._watchdog.verdict
+                ending = asyncio.ensure_future(_kill_and_close(client, connecting, self._watchdog))
+                _go_on(await _wait_out(ending))
+                ending.result()
+        return heard
+
+    async def _converse(
+        self, client: ClaudeSDKClient, connecting: asyncio.Future[None], prompt: str, heard: Heard
+    ) -> None:
+        try:
+            await asyncio.shield(connecting)
+            self._client = client
+            await client.query(prompt)
+            await self._listen(client, heard)
+            await self._until_written(heard)
+        except ClaudeSDKError as error:
+            heard.trouble = heard.trouble or str(error)
+        except Exception as error:
+            # The SDK raises plain exceptions, too, when the program dies under a request of its own.
+            if type(error) is not Exception:
+                raise
+            heard.trouble = heard.trouble or str(error)
+
+    async def ask_to_stop(self) -> None:
+        """Ask the program to stop; it answers with a result."""
+        if self._client is not None:
+            await self._client.interrupt()
+
+    def kill(self) -> None:
+        """Kill all its processes that are there now."""
+        if self._watchdog is not None:
+            self._watchdog.end(Interrupted())
+
+    async def _listen(self, client: ClaudeSDKClient, heard: Heard) -> None:
+        """Listen until the result, or until it was silent for too long."""
+        clock, patience = asyncio.get_running_loop(), self._launch.options.idle_seconds
+        try:
+            async with asyncio.timeout(patience) as quiet:
+                async for message in client.receive_response():
+                    quiet.reschedule(clock.time() + patience)
+                    if not isinstance(message, StreamEvent):
+                        heard.take(message)
+                        self._tell(message)
+        except TimeoutError:
+            if not quiet.expired():
+                raise
+            heard.silent = True
+
+    async def _until_written(self, heard: Heard) -> None:
+        """Wait until the last thing we heard is in the transcript, for we are going to kill its writer."""
+        for _ in range(round(WRITTEN_SECONDS / LOOK_AGAIN_SECONDS)):
+            written = self._launch.transcripts.read(heard.session)
+            if not heard.last_line or written is None or heard.last_line.encode() in written:
+                return
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+
+async def _kill_and_close(
+    client: ClaudeSDKClient, connecting: asyncio.Future[None], watchdog: Watchdog
+) -> None:
+    """Kill first; then the SDK has nothing to wait for. Kill until the leader, which goes last, has ended."""
+    watchdog.end(Interrupted())
+    closing = asyncio.ensure_future(_close(client, connecting))
+    while not closing.done():
+        await asyncio.wait((closing,), timeout=KILL_AGAIN_SECONDS)
+        watchdog.end(Interrupted())
+    closing.result()
+
+
+async def _close(client: ClaudeSDKClient, connecting: asyncio.Future[None]) -> None:
+    """A start that is under way fails by itself when the program is gone; to cancel it takes longer."""
+    await asyncio.gather(connecting, return_exceptions=True)
+    await client.disconnect()
+
+
+async def _wait_out(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Let it end whatever happens; give a cancellation that came meanwhile, for it has to go on."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
+
+
+def _go_on(cancelled: asyncio.CancelledError | None) -> None:
+    if cancelled is not None:
+        raise cancelled

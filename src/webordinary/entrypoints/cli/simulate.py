@@ -1,0 +1,206 @@
+"""Runs the real worker and broker on virtual time under faults, or searches the small model exhaustively."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+
+from webordinary.core.errors import BadInput
+from webordinary.entrypoints.cli.arguments import add_json
+from webordinary.entrypoints.cli.exits import Exit
+from webordinary.simulation.faults import EVERY_FAULT, Fault
+from webordinary.simulation.model import Setup
+from webordinary.simulation.model_faults import check_all_faults, render_trial
+from webordinary.simulation.model_search import explore, render
+from webordinary.simulation.mutants import MUTANTS
+from webordinary.simulation.runner import SEEDS_TO_CATCH_A_MUTANT, Catch, Summary, run_many, try_mutants
+from webordinary.simulation.world import Schedule
+from webordinary.simulation.world import run as run_schedule
+
+PROGRESS_SECONDS = 5.0
+SHOWN_FAILURES = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add this command's arguments."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--mutant", choices=sorted(MUTANTS), help="run a wrong protocol; being caught is success"
+    )
+    what.add_argument("--mutants", action="store_true", help="run every wrong protocol; all must be caught")
+    what.add_argument("--replay", type=int, metavar="SEED", help="run one seed and print its whole trace")
+    what.add_argument(
+        "--exhaustive", action="store_true", help="search every interleaving of a small model of the protocol"
+    )
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help="how many schedules (default: 200; mutants: up to 2000)"
+    )
+    parser.add_argument("--start", type=int, default=0, metavar="S", help="the first seed (default: 0)")
+    parser.add_argument("--backend", choices=("memory", "sqlite"), default="memory", help="where jobs live")
+    parser.add_argument(
+        "--faults",
+        type=_faults,
+        default=EVERY_FAULT,
+        metavar="LIST",
+        help=f"of {','.join(Fault)} (default: all)",
+    )
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="cores to use"
+    )
+    for name, default in (("jobs", 2), ("workers", 2), ("crashes", 1)):
+        parser.add_argument(
+            f"--{name}", type=int, default=default, metavar="N", help=f"for --exhaustive (default: {default})"
+        )
+    add_json(parser, "print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run what was asked for."""
+    if args.exhaustive:
+        return _exhaustive(args)
+    if args.replay is not None:
+        return _replay(args)
+    if args.mutants or args.mutant:
+        return _mutants(args, [args.mutant] if args.mutant else list(MUTANTS))
+    return _seeds(args)
+
+
+def _faults(text: str) -> frozenset[Fault]:
+    try:
+        return frozenset(Fault(name) for name in text.split(",") if name)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; choose from {','.join(Fault)}") from None
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+
+def _seeds(args: argparse.Namespace) -> int:
+    seeds = 200 if args.seeds is None else args.seeds
+    if seeds < 1:
+        raise BadInput("--seeds must be at least 1")
+    schedules = (Schedule(seed, args.backend, args.faults) for seed in range(args.start, args.start + seeds))
+    progress = _Progress(seeds)
+    summary = run_many(schedules, processes=args.processes, progress=progress)
+    seconds = progress.seconds()
+    if args.json:
+        print(json.dumps(_as_json(summary, seconds)))
+    else:
+        _print_summary(summary, seconds, args.backend)
+    return Exit.NO if summary.failures else Exit.OK
+
+
+class _Progress:
+    """A word every few seconds, on a terminal only."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._began = total, time.monotonic()
+        self._next = self._began + PROGRESS_SECONDS
+
+    def __call__(self, summary: Summary) -> None:
+        if sys.stderr.isatty() and time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_SECONDS
+            print(f"{summary.schedules:,} of {self._total:,} schedules ...", file=sys.stderr)
+
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+
+def _as_json(summary: Summary, seconds: float) -> dict[str, object]:
+    return {
+        "schedules": summary.schedules,
+        "jobs": summary.jobs,
+        "virtual_hours": summary.virtual_seconds / 3600,
+        "steps": summary.steps,
+        "faults": {fault.value: summary.faults.get(fault, 0) for fault in Fault},
+        "violations": [{"seed": report.seed, "violations": report.violations} for report in summary.failures],
+        "seconds": seconds,
+        "schedules_per_second": summary.schedules / seconds,
+    }
+
+
+def _print_summary(summary: Summary, seconds: float, backend: str) -> None:
+    faults = ", ".join(f"{fault} {summary.faults[fault]:,}" for fault in Fault if fault in summary.faults)
+    print(f"backend       {backend}")
+    print(
+        f"schedules     {summary.schedules:,} in {seconds:.1f} s, {summary.schedules / seconds:.1f} a second"
+    )
+    print(f"virtual time  {summary.virtual_seconds / 3600:,.1f} hours, {summary.steps:,} steps")
+    print(f"jobs          {summary.jobs:,}")
+    print(f"faults        {faults or 'none'}")
+    print(f"violations    {len(summary.failures)}")
+    for report in summary.failures[:SHOWN_FAILURES]:
+        print(f"\nseed {report.seed}: {report.violations[0]}")
+        print(f"replay it with: webordinary simulate --replay {report.seed} --backend {backend}")
+
+
+def _replay(args: argparse.Namespace) -> int:
+    report = run_schedule(Schedule(args.replay, args.backend, args.faults), trace=True)
+    if args.json:
+        print(
+            json.dumps(
+                {"seed": report.seed, "violations": report.violations, "trace": report.trace.split("\n")}
+            )
+        )
+    else:
+        print(report.trace)
+        print(f"seed {report.seed}: {report.violations or 'no violation'}")
+    return Exit.NO if report.violations else Exit.OK
+
+
+# --- mutants --------------------------------------------------------------------------------------
+
+
+def _mutants(args: argparse.Namespace, names: list[str]) -> int:
+    seeds = SEEDS_TO_CATCH_A_MUTANT if args.seeds is None else args.seeds
+    catches: list[Catch] = []
+    if not args.json:
+        print(f"{'mutant':<28} {'seed':>5}  {'caught by':<36} right protocol, same weather")
+    for catch in try_mutants(names, start=args.start, seeds=seeds, processes=min(args.processes, len(names))):
+        catches.append(catch)
+        if not args.json:
+            _print_catch(catch)
+    if args.json:
+        print(json.dumps([{name: getattr(catch, name) for name in Catch.__slots__} for catch in catches]))
+    elif all(catch.good for catch in catches):
+        print(f"all {len(catches)} caught")
+    return Exit.OK if all(catch.good for catch in catches) else Exit.NO
+
+
+def _print_catch(catch: Catch) -> None:
+    control = f"clean in {catch.control_seeds} seeds" if catch.control_seeds else "checked by --seeds"
+    if catch.control_violation:
+        control = f"CAUGHT TOO: {catch.control_violation}"
+    seed = "-" if catch.seed is None else str(catch.seed)
+    print(f"{catch.name:<28} {seed:>5}  {catch.checker or 'NOT CAUGHT':<36} {control}", flush=True)
+
+
+# --- the exhaustive model -------------------------------------------------------------------------
+
+
+def _exhaustive(args: argparse.Namespace) -> int:
+    setup = Setup(jobs=args.jobs, workers=args.workers, crashes=args.crashes)
+    began = time.monotonic()
+    report = explore(setup, progress=_states_found if sys.stderr.isatty() else None)
+    seconds = time.monotonic() - began
+    trials = list(check_all_faults())
+    good = report.ok and all(trial.found for trial in trials)
+    if args.json:
+        found = {str(trial.fault): trial.found.what if trial.found else None for trial in trials}
+        violations = [{"what": violation.what, "trace": violation.trace} for violation in report.violations]
+        facts = {"states": report.states, "transitions": report.transitions, "seconds": seconds}
+        print(json.dumps({**facts, "violations": violations, "faults": found}))
+    else:
+        print(render(report))
+        print(f"searched in {seconds:.1f} s\n\neach modelled fault must be found:")
+        for trial in trials:
+            print(render_trial(trial))
+    return Exit.OK if good else Exit.NO
+
+
+def _states_found(states: int) -> None:
+    if states % 50_000 == 0:
+        print(f"{states:,} states ...", file=sys.stderr)

@@ -1,0 +1,221 @@
+"""`webordinary status`: the pool, the jobs, and the lanes that have work."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from dataclasses import asdict, dataclass
+
+from webordinary.core.job import JobState
+from webordinary.core.limits import Limits
+from webordinary.core.to_json import to_json
+from webordinary.core.views import LaneView, WorkerView
+from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
+from webordinary.entrypoints.cli.arguments import LIST_MAX, add_common
+from webordinary.entrypoints.cli.desk import Desk, at_desk
+from webordinary.entrypoints.cli.exits import Exit
+from webordinary.entrypoints.cli.invocation import typed
+from webordinary.entrypoints.cli.members import came_back
+from webordinary.entrypoints.cli.words import (
+    BOLD,
+    FAINT,
+    YELLOW,
+    Cell,
+    ago,
+    cause_colour,
+    painted,
+    print_json,
+    state_colour,
+    table,
+)
+from webordinary.identify.unreachable import unreachable
+from webordinary.ports.bounces import Bouncing
+from webordinary.wiring.folders import store_name
+from webordinary.wiring.running import LOOPBACK, Running, running
+
+WATCH_SECONDS = 1.0
+LANES_SHOWN = 20
+HOME_AND_CLEAR = "\x1b[H\x1b[J"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--watch", action="store_true", help="show it again every second, until Ctrl-C")
+    add_common(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show, once or again and again."""
+    return at_desk(args, _watch if args.watch else _once)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """All that `status` shows, at one moment."""
+
+    now: float
+    home: str
+    store: str
+    workers: list[WorkerView]
+    jobs: dict[JobState, int]
+    lanes: list[tuple[LaneView, Reason]]  # those that have work
+    running: Running | None = None  # what `up` runs here
+    bouncing: tuple[Bouncing, ...] = ()  # addresses whose mail comes back
+
+
+async def look(desk: Desk) -> Picture:
+    """Read everything that `status` shows."""
+    ledger, home = desk.backend.ledger, desk.settings.home
+    with_work = [lane for lane in await desk.lanes() if lane.depth]
+    return Picture(
+        desk.clock.now(),
+        str(home),
+        store_name(desk.settings),
+        await ledger.workers(),
+        await ledger.counts(),
+        await desk.reasons(with_work),
+        running(home),
+        tuple(await unreachable(desk.backend.bounces, desk.backend.directory, limit=LIST_MAX)),
+    )
+
+
+async def _once(args: argparse.Namespace, desk: Desk) -> int:
+    picture = await look(desk)
+    if args.json:
+        print_json(as_json(picture, desk.settings.limits))
+    else:
+        print(in_words(picture, desk))
+    return Exit.OK
+
+
+async def _watch(args: argparse.Namespace, desk: Desk) -> int:
+    try:
+        while True:
+            picture = await look(desk)
+            if args.json:
+                print_json(as_json(picture, desk.settings.limits), lines=True)
+            else:
+                screen = HOME_AND_CLEAR if sys.stdout.isatty() else ""
+                print(f"{screen}{in_words(picture, desk)}\n", flush=True)
+            await desk.clock.sleep(WATCH_SECONDS)
+    except asyncio.CancelledError:  # Ctrl-C is how one stops watching
+        return Exit.OK
+
+
+def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
+    """For scripts."""
+    return {
+        "now": picture.now,
+        "home": picture.home,
+        "store": picture.store,
+        **_ports(picture),
+        "slots": sum(worker.slots for worker in picture.workers),
+        "slots_taken": sum(len(worker.lanes) for worker in picture.workers),
+        "workers": [
+            {**_fields(worker), "healthy": healthy(worker, limits, picture.now)} for worker in picture.workers
+        ],
+        "jobs": picture.jobs,
+        "lanes": [{**_fields(lane), "why": reason} for lane, reason in picture.lanes],
+        "bouncing": [to_json(one) for one in picture.bouncing],
+    }
+
+
+def _ports(picture: Picture) -> dict[str, int | bool]:
+    """Where `up` listens; nothing if it does not run here."""
+    if picture.running is None:
+        return {}
+    if picture.running.leaving:
+        return {"leaving": True}
+    return {name: value for name, value in asdict(picture.running).items() if name.endswith("port")}
+
+
+def _fields(value: WorkerView | LaneView) -> dict[str, object]:
+    fields = to_json(value)
+    assert isinstance(fields, dict)
+    return fields
+
+
+def healthy(worker: WorkerView, limits: Limits, now: float) -> bool:
+    """Whether a worker beats as it should."""
+    return now - worker.seen_at <= SILENT_BEATS * limits.beat_seconds
+
+
+def in_words(picture: Picture, desk: Desk) -> str:
+    """For people."""
+    parts = [
+        f"{painted('store', BOLD)}    {picture.store}",
+        *_addresses(picture),
+        _pool(picture, desk),
+        f"{painted('jobs', BOLD)}     {_counts(picture)}",
+        _lanes(picture, desk),
+        *(
+            f"{painted('mail', BOLD)}     {painted(came_back(one, picture.now), YELLOW)}"
+            for one in picture.bouncing
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def _addresses(picture: Picture) -> list[str]:
+    up = picture.running
+    if up is None:
+        return []
+    if up.leaving:
+        return [
+            f"{painted('up', BOLD)}       leaving (pid {up.pid}): running jobs may finish or are handed back"
+        ]
+    where = f"dashboard {up.dashboard}, sites {up.sites}, mail at {LOOPBACK}:{up.smtp_port}"
+    return [f"{painted('up', BOLD)}       {where}"]
+
+
+def _pool(picture: Picture, desk: Desk) -> str:
+    title, workers = painted("workers", BOLD), picture.workers
+    if not workers:
+        return f"{title}  none; start some with `{typed('up', home=desk.settings.home)}`"
+    slots = sum(worker.slots for worker in workers)
+    taken = sum(len(worker.lanes) for worker in workers)
+    rows = [_worker_row(worker, desk.settings.limits, picture.now) for worker in workers]
+    head = ("WORKER", "SLOTS", "UP", "SEEN", "STATE", "LANES HELD")
+    return (
+        f"{title}  {len(workers)}, with {taken} of {counted(slots, 'slot')} taken\n{table(head, rows, '  ')}"
+    )
+
+
+def _worker_row(worker: WorkerView, limits: Limits, now: float) -> list[Cell]:
+    state: Cell = ("draining", YELLOW) if worker.draining else "well"
+    if not healthy(worker, limits, now):
+        state = ("silent", YELLOW)
+    held = ", ".join(map(str, worker.lanes)) or "-"
+    slots = f"{len(worker.lanes)}/{worker.slots}"
+    return [worker.worker, slots, span(now - worker.since), ago(worker.seen_at, now), state, held]
+
+
+def _counts(picture: Picture) -> str:
+    """Count jobs by state. One whose worker is gone runs no more, whatever its last word was."""
+    cut_off = sum(1 for lane, _ in picture.lanes if lane.running and not lane.owned_at(picture.now))
+    counts = {**picture.jobs, JobState.RUNNING: picture.jobs.get(JobState.RUNNING, 0) - cut_off}
+    shown = [
+        painted(f"{count:,} {state.value}", state_colour(state))
+        for state, count in counts.items()
+        if count > 0
+    ]
+    if cut_off:
+        shown.append(painted(f"{cut_off:,} cut off, to start again with the next worker", YELLOW))
+    return ", ".join(shown) or "none yet"
+
+
+def _lanes(picture: Picture, desk: Desk) -> str:
+    title, lanes = painted("lanes", BOLD), picture.lanes
+    if not lanes:
+        return f"{title}    none has work"
+    ordered = sorted(lanes, key=lambda one: one[1].cause in QUIET)[:LANES_SHOWN]
+    rows: list[list[Cell]] = [
+        [str(lane.lane), (reason.cause.value, cause_colour(reason.cause)), f"{lane.depth:,}", reason.text]
+        for lane, reason in ordered
+    ]
+    shown = f"{title}    {len(lanes):,} with work\n{table(('LANE', 'STATE', 'JOBS', 'WHY'), rows, '  ')}"
+    if len(lanes) > LANES_SHOWN:
+        more = typed("lanes", home=desk.settings.home)
+        shown += painted(f"\n  and {len(lanes) - LANES_SHOWN:,} more: {more}", FAINT)
+    return shown

@@ -1,0 +1,111 @@
+"""How things look on a terminal, and how they look as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from webordinary.core.job import JobState
+from webordinary.core.to_json import to_json
+from webordinary.core.waiting import MOVING, QUIET, Cause, span
+
+RED, GREEN, YELLOW, BLUE, FAINT, BOLD = "31", "32", "33", "36", "2", "1"
+STATE_COLOURS = {
+    JobState.RUNNING: BLUE,
+    JobState.RETRYING: YELLOW,
+    JobState.DONE: GREEN,
+    JobState.FAILED: RED,
+    JobState.PREEMPTED: YELLOW,
+    JobState.DEAD: RED,
+    JobState.DROPPED: FAINT,
+}
+LAST_COLUMN_CHARACTERS = 20  # shorter than this it says nothing
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Colours are for terminals, and for people who did not say no (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str, *colours: str, stream: TextIO | None = None) -> str:
+    """Colour a text, where that is wanted."""
+    if not text or not any(colours) or not has_colours(stream or sys.stdout):
+        return text
+    return f"\x1b[{';'.join(filter(None, colours))}m{text}\x1b[0m"
+
+
+def state_colour(state: JobState) -> str:
+    """The colour of a job's state."""
+    return STATE_COLOURS.get(state, "")
+
+
+def cause_colour(cause: Cause) -> str:
+    """Quiet, moving, or worth a look."""
+    if cause in QUIET:
+        return FAINT
+    return BLUE if cause in MOVING else YELLOW
+
+
+def clean(text: str) -> str:
+    """Take out what a terminal would obey: what jobs say comes from strangers."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
+
+
+def one_line(text: str, characters: int = 200) -> str:
+    """Squeeze a text into one line."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= characters else line[: max(characters - 1, 0)] + "…"
+
+
+def indented(text: str, spaces: int = 4) -> str:
+    """Set a text off from what surrounds it."""
+    return "\n".join(" " * spaces + line for line in clean(text).splitlines())
+
+
+def ago(at: float | None, now: float) -> str:
+    """Write how long ago something was."""
+    return "-" if at is None else f"{span(now - at)} ago"
+
+
+Cell = str | tuple[str, str]  # a text, or a text and its colour
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Cell]], indent: str = "") -> str:
+    """Align columns; the last one is cut to fit a terminal."""
+    cells = [[cell if isinstance(cell, tuple) else (cell, "") for cell in row] for row in rows]
+    widths = [
+        max(len(title), *(len(row[column][0]) for row in cells)) if cells else len(title)
+        for column, title in enumerate(head)
+    ]
+    room = _room_for_last(widths, indent)
+    lines = [indent + _line([(title, FAINT) for title in head], widths, room)]
+    lines += [indent + _line(row, widths, room) for row in cells]
+    return "\n".join(lines)
+
+
+def _room_for_last(widths: Sequence[int], indent: str) -> int:
+    if not sys.stdout.isatty():
+        return 10_000
+    taken = len(indent) + sum(widths[:-1]) + 2 * (len(widths) - 1)
+    return max(shutil.get_terminal_size().columns - taken, LAST_COLUMN_CHARACTERS)
+
+
+def _line(cells: Sequence[tuple[str, str]], widths: Sequence[int], room: int) -> str:
+    *front, (last, colour) = cells
+    parts = [
+        painted(text, tint) + " " * (width - len(text))
+        for (text, tint), width in zip(front, widths, strict=False)
+    ]
+    return "  ".join([*parts, painted(one_line(last, room), colour)]).rstrip()
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def print_json(value: object, *, lines: bool = False) -> None:
+    """Print a value as JSON; as one line where there are many."""
+    print(json.dumps(to_json(value), indent=None if lines else 2), flush=lines)

@@ -1,0 +1,1 @@
+"""A mailbox that is read over IMAP."""

@@ -1,0 +1,1 @@
+"""SMTP: the server that takes mail in, and the relay that letters leave by."""

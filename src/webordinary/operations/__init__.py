@@ -1,0 +1,1 @@
+"""What operators do now and then: set the cloud up, check it, start on an empty home."""

@@ -1,0 +1,119 @@
+"""Whether the cloud has what a pool needs, one thing after the other, and what to do where it has not."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from webordinary.backends.aws.client import Cloud
+from webordinary.backends.aws.errors import NoQueue
+from webordinary.backends.aws.tables import missing_tables, tables
+from webordinary.core.errors import WebordinaryError
+from webordinary.sites.s3_buckets import is_there
+from webordinary.wiring.cloud import aws_settings, open_cloud
+from webordinary.wiring.settings import Settings
+
+SETUP = "`webordinary cloud setup` makes what is missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was looked at, and how it stands. Without what is not `needed`, less is possible."""
+
+    what: str
+    good: bool
+    text: str
+    needed: bool = True
+
+
+async def look_at_all(settings: Settings) -> list[Look]:
+    """Look at everything; what can't be looked at is told like what is missing."""
+    looks: tuple[tuple[str, Callable[[Settings, Cloud], Awaitable[Look]]], ...] = (
+        ("account", _account),
+        ("tables", _tables),
+        ("queue", _queue),
+        ("mail", _mail_bucket),
+        ("blobs", _blobs_bucket),
+        ("key", _key),
+        ("workflow", _workflow),
+        ("replies", _replies),
+    )
+    found = []
+    async with open_cloud(settings) as cloud:
+        for what, look in looks:
+            try:
+                found.append(await look(settings, cloud))
+            except WebordinaryError as error:
+                found.append(Look(what, good=False, text=str(error)))
+    return found
+
+
+async def _account(settings: Settings, cloud: Cloud) -> Look:
+    told = await cloud.call("sts", "get_caller_identity")
+    return Look(
+        "account", good=True, text=f"{told['Account']} in {aws_settings(settings).region}, as {told['Arn']}"
+    )
+
+
+async def _tables(settings: Settings, cloud: Cloud) -> Look:
+    names = aws_settings(settings)
+    missing = await missing_tables(cloud, names)
+    if missing:
+        return Look("tables", good=False, text=f"missing: {', '.join(missing)}; {SETUP}")
+    return Look("tables", good=True, text=f"all {len(tables(names))} of {names.prefix}-* are there")
+
+
+async def _queue(settings: Settings, cloud: Cloud) -> Look:
+    name = aws_settings(settings).unclaimed
+    try:
+        await cloud.call("sqs", "get_queue_url", QueueName=name)
+    except NoQueue:
+        return Look("queue", good=False, text=f"there is no {name}, where lanes ask for a worker; {SETUP}")
+    return Look("queue", good=True, text=f"{name} is there")
+
+
+async def _mail_bucket(settings: Settings, cloud: Cloud) -> Look:
+    return await _bucket("mail", settings.cloud.bucket("mail_bucket"), cloud)
+
+
+async def _blobs_bucket(settings: Settings, cloud: Cloud) -> Look:
+    return await _bucket("blobs", settings.cloud.bucket("blobs_bucket"), cloud)
+
+
+async def _bucket(what: str, bucket: str, cloud: Cloud) -> Look:
+    if await is_there(await cloud.client("s3"), bucket):
+        return Look(what, good=True, text=f"the bucket {bucket} is there")
+    return Look(what, good=False, text=f"there is no bucket {bucket}; {SETUP}")
+
+
+async def _key(settings: Settings, _: Cloud) -> Look:
+    settings.cloud.signing_key()
+    return Look("key", good=True, text="reply addresses are signed")
+
+
+async def _workflow(settings: Settings, cloud: Cloud) -> Look:
+    arn = settings.cloud.state_machine_arn
+    if not arn:
+        text = f"none is set: jobs are carried out, but no execution follows them; {SETUP} (--role)"
+        return Look("workflow", good=False, text=text, needed=False)
+    told = await cloud.call("stepfunctions", "describe_state_machine", stateMachineArn=arn)
+    status = str(told["status"])
+    return Look("workflow", good=status == "ACTIVE", text=f"{told['name']} is {status.lower()}")
+
+
+async def _replies(settings: Settings, cloud: Cloud) -> Look:
+    """The mail service sends only as an address, or from a domain, that it has verified."""
+    if settings.mail.relay:
+        return Look("replies", good=True, text="leave through the relay")
+    address, why_not = settings.mail.address, ""
+    for identity in (address, address.rpartition("@")[2]):
+        try:
+            told = await cloud.call("sesv2", "get_email_identity", EmailIdentity=identity)
+        except WebordinaryError as error:
+            why_not = str(error)
+            continue
+        if told.get("VerifiedForSendingStatus"):
+            return Look("replies", good=True, text=f"leave as {address}; {identity} is verified")
+        why_not = f"{identity} is not verified yet."
+    text = f"can't leave as {address}: {why_not} Verify it in the mail service"
+    return Look("replies", good=False, text=text)

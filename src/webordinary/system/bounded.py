@@ -1,0 +1,249 @@
+"""Pure functions under a limit of time and memory, each in a process that is killed when it goes over one.
+
+The processes are long-lived: a call costs a fraction of a millisecond. What a process answers is not trusted
+either, for it has worked on hostile bytes: only our own plain values are read from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import pickle
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
+from webordinary.intake.read import read, read_each, unread
+from webordinary.system.bounded_child import GRACE_SECONDS, LENGTH
+
+T = TypeVar("T")
+Mail = ParsedMail | UnreadableMail
+
+CALL_SECONDS = 10.0
+MEMORY_BYTES = 1536 * 1024 * 1024  # address space of one process: a photo of 60 million pixels, and libraries
+CALLS_EACH = 1_000  # then the process is replaced, so that nothing adds up
+ANSWER_BYTES = 256 * 1024 * 1024
+STARTING_SECONDS = 20.0  # for a new process to load what it runs, on a busy machine
+
+PLAIN_VALUES = ("webordinary.core.mail", "webordinary.ports.images")
+
+PASSED_ON = frozenset({"PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"})
+
+TOGETHER_MAILS, TOGETHER_BYTES = 16, 64 * 1024  # how many small mails are read in one call, and how small
+
+TOO_MUCH = "reading it takes too much time or memory"
+
+
+class OutOfBounds(Exception):
+    """A call took too long or too much, or its process died of it."""
+
+
+class Bounded:
+    """A few processes that run pure functions. Use it as a context manager, or close it."""
+
+    def __init__(
+        self, *, processes: int = 1, seconds: float = CALL_SECONDS, memory_bytes: int = MEMORY_BYTES
+    ) -> None:
+        """Set the limits. Processes start when they are needed."""
+        self._seconds, self._memory_bytes, self.processes = seconds, memory_bytes, processes
+        self._all = [_Worker(memory_bytes) for _ in range(processes)]
+        self._free: asyncio.LifoQueue[_Worker] = asyncio.LifoQueue()
+        for worker in self._all:
+            self._free.put_nowait(worker)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def run(self, function: Callable[..., T], *arguments: object) -> T:
+        """Run a function of a module on plain values. Raises `OutOfBounds`, and nothing else of its own."""
+        request = pickle.dumps((self._seconds, function, arguments), protocol=5)
+        worker = await self._free.get()
+        try:
+            answer = await self._ask(worker, request)
+        finally:
+            self._free.put_nowait(worker)
+        is_good, value = _plain(answer)
+        if not is_good:
+            raise OutOfBounds(str(value))
+        return value  # type: ignore[no-any-return]
+
+    async def _ask(self, worker: _Worker, request: bytes) -> bytes:
+        allowed = self._seconds + GRACE_SECONDS + (STARTING_SECONDS if worker.is_new else 0.0)
+        try:
+            async with asyncio.timeout(allowed):
+                return await worker.ask(request)
+        except TimeoutError:
+            raise OutOfBounds(f"no answer within {allowed:g} s") from None
+        except (OSError, EOFError) as error:
+            raise OutOfBounds("its process died") from error
+        finally:
+            if (
+                not worker.is_idle
+            ):  # asked and not answered, or retired: of no further use, whatever the reason
+                await asyncio.shield(_gone(worker.killed()))
+
+    async def close(self) -> None:
+        """End all processes and wait until they are gone."""
+        await asyncio.gather(*(_gone(worker.killed()) for worker in self._all))
+
+
+class _Worker:
+    """One process, started when it is first asked and again after it was killed."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._process: Process | None = None
+        self._calls = 0
+        self.is_idle = True
+
+    @property
+    def is_new(self) -> bool:
+        return self._calls == 0
+
+    async def ask(self, request: bytes) -> bytes:
+        self.is_idle = False
+        process = self._process or await self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(LENGTH.pack(len(request)) + request)
+        await process.stdin.drain()
+        (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+        if length > ANSWER_BYTES:
+            raise EOFError
+        answer = await process.stdout.readexactly(length)
+        self._calls += 1
+        self.is_idle = self._calls < CALLS_EACH
+        return answer
+
+    async def _start(self) -> Process:
+        """A session of its own: a Ctrl-C reaches only us. It ends when its input does, so not after us."""
+        command = (sys.executable, "-P", "-m", "webordinary.system.bounded_child", str(self._memory_bytes))
+        self._process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=PIPE, start_new_session=True, env=_harmless_environment()
+        )
+        return self._process
+
+    def killed(self) -> Process | None:
+        """Kill the process, if there is one, and be ready to start another."""
+        process, self._process, self._calls, self.is_idle = self._process, None, 0, True
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        return process
+
+
+def _harmless_environment() -> dict[str, str]:
+    """What Python needs, and none of our secrets: what is read in there is hostile."""
+    return {name: value for name, value in os.environ.items() if name in PASSED_ON}
+
+
+async def _gone(process: Process | None) -> None:
+    """Wait until a killed process is gone and everything of it closed."""
+    if process is not None:
+        await process.wait()
+        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio leaves its pipes open
+
+
+class BoundedReader:
+    """Reads mails in a process of its own. See `MailReader`.
+
+    Small mails that have to wait for a process are read together: they come back together, and what becomes
+    of them shares a commit.
+    """
+
+    def __init__(self, bounded: Bounded, own_domains: tuple[str, ...] = ()) -> None:
+        """Read within these bounds; `own_domains` are those in our own Message-IDs."""
+        self._bounded, self._own_domains = bounded, own_domains
+        self._busy = 0
+        self._waiting: deque[_Waiting] = deque()
+        self._batches: set[asyncio.Task[None]] = set()
+
+    async def read(self, raw: bytes, signed: SignedParts | None = None, sender: str = "") -> Mail:
+        """See `MailReader.read`."""
+        if signed is not None or sender or len(raw) > TOGETHER_BYTES:
+            return await self._read_alone(raw, signed, sender)
+        if self._busy >= self._bounded.processes or self._waiting:
+            waiting = _Waiting(raw, asyncio.get_running_loop().create_future())
+            self._waiting.append(waiting)
+            return await waiting.mail
+        self._busy += 1
+        try:
+            return await self._read_alone(raw)
+        finally:
+            self._busy -= 1
+            self._read_waiting()
+
+    async def _read_alone(self, raw: bytes, signed: SignedParts | None = None, sender: str = "") -> Mail:
+        try:
+            return await self._bounded.run(read, raw, self._own_domains, signed, sender)
+        except OutOfBounds:
+            return unread(raw, TOO_MUCH, self._own_domains)
+
+    def _read_waiting(self) -> None:
+        while self._waiting and self._busy < self._bounded.processes:
+            self._busy += 1
+            some = [self._waiting.popleft() for _ in range(min(len(self._waiting), TOGETHER_MAILS))]
+            batch = asyncio.create_task(self._read_together(some))
+            self._batches.add(batch)
+            batch.add_done_callback(self._batches.discard)
+
+    async def _read_together(self, some: list[_Waiting]) -> None:
+        """Read a few mails in one call; if that is out of bounds, each stands for itself."""
+        try:
+            raws = [one.raw for one in some]
+            try:
+                mails = await self._bounded.run(read_each, raws, self._own_domains)
+            except OutOfBounds:
+                mails = []
+            if len(mails) != len(some):
+                mails = [await self._read_alone(raw) for raw in raws]
+            for one, mail in zip(some, mails, strict=True):
+                if not one.mail.done():
+                    one.mail.set_result(mail)
+        finally:
+            for one in some:
+                one.mail.cancel()  # of no effect on those that are read
+            self._busy -= 1
+            self._read_waiting()
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A mail that nobody has read yet."""
+
+    raw: bytes
+    mail: asyncio.Future[Mail]
+
+
+# --- reading answers --------------------------------------------------------------------------------------
+
+
+class _PlainValues(pickle.Unpickler):
+    """Reads plain values and nothing that could run."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as the library has it
+        if module in PLAIN_VALUES and name.isidentifier():
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
+
+
+def _plain(answer: bytes) -> tuple[bool, Any]:
+    try:
+        is_good, value = _PlainValues(io.BytesIO(answer)).load()
+    except Exception as error:
+        raise OutOfBounds("its process answered nonsense") from error
+    return bool(is_good), value
