@@ -94,7 +94,9 @@ async def test_nothing_else_can_be_reached(folder: Path, line: str) -> None:
     async with fake_model() as model:
         gateway = ModelGateway(model.url, KEY)
         async with gateway.serve(folder) as path:
-            answer = await answer_to(path, f"{line} HTTP/1.1\r\ncontent-length: 0\r\n\r\n".encode())
+            answer = await answer_to(
+                path, f"{line} HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n".encode()
+            )
         assert answer.startswith(b"HTTP/1.1 403 ")
         assert b'"permission_error"' in answer
         assert model.asked == []
@@ -155,7 +157,7 @@ async def test_when_the_client_leaves_so_does_the_gateway(folder: Path) -> None:
 
 async def test_a_chunked_request_is_passed_on_whole(folder: Path) -> None:
     request = (
-        b"POST /v1/messages HTTP/1.1\r\ntransfer-encoding: chunked\r\nexpect: 100-continue\r\n\r\n"
+        b"POST /v1/messages HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\nexpect: 100-continue\r\n\r\n"
         b"5;x=y\r\nhello\r\n6\r\n world\r\n0\r\ntrailer: x\r\n\r\n"
     )
     async with fake_model() as model, ModelGateway(model.url, KEY).serve(folder) as path:
@@ -167,26 +169,42 @@ async def test_a_chunked_request_is_passed_on_whole(folder: Path) -> None:
     assert b"transfer-encoding" not in head
 
 
+POST = b"POST /v1/messages HTTP/1.1\r\nhost: a\r\n"
+CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
         (post(body=b"x" * 1001), 413),
-        (b"POST /v1/messages HTTP/1.1\r\ncontent-length: 99999999999999999999999\r\n\r\n", 413),
-        (b"POST /v1/messages HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nffffffff\r\n", 413),
-        (b"POST /v1/messages HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n-5\r\nhello\r\n0\r\n\r\n", 400),
-        (b"POST /v1/messages HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhello\r\n0\r\n\r\n", 400),
-        (b"POST /v1/messages HTTP/1.1\r\n\r\n", 411),
-        (b"POST /v1/messages HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab", 411),
-        (b"POST /v1/messages HTTP/1.1\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\na", 411),
-        (b"POST /v1/messages HTTP/1.1\r\ntransfer-encoding: gzip, chunked\r\n\r\n", 411),
-        (b"POST /v1/messages HTTP/1.1\r\ncontent-length: +1\r\n\r\na", 411),
-        (b"POST /v1/messages HTTP/1.1\r\ncontent-length : 1\r\n\r\na", 400),
-        (b"POST /v1/messages HTTP/1.1\r\na: b\n x-api-key: c\r\ncontent-length: 0\r\n\r\n", 400),
+        (POST + b"content-length: 1001\r\n\r\n", 413),
+        (POST + b"content-length: 1001\r\nexpect: 100-continue\r\n\r\n", 413),
+        (CHUNKED + b"ffffffff\r\n" + b"x" * 1001, 413),
+        (CHUNKED + b"258\r\n" + b"x" * 600 + b"\r\n258\r\n" + b"x" * 600 + b"\r\n0\r\n\r\n", 413),
+        (CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n", 400),
+        (CHUNKED + b"2\r\nhello\r\n0\r\n\r\n", 400),
+        (CHUNKED + b"5;" + b"x" * 200_000 + b"\r\nhello\r\n0\r\n\r\n", 431),
+        (POST + b"\r\n", 411),
+        (POST + b"content-length: 99999999999999999999999\r\n\r\n", 400),
+        (POST + b"content-length: 1\r\ncontent-length: 2\r\n\r\nab", 400),
+        (POST + b"content-length: 1, 2\r\n\r\nab", 400),
+        (POST + b"content-length: +1\r\n\r\na", 400),
+        (POST + b"content-length : 1\r\n\r\na", 400),
+        (POST + b"content-length: 1\r\ntransfer-encoding: chunked\r\n\r\na", 411),
+        (POST + b"transfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n", 411),
+        (POST + b"transfer-encoding: gzip, chunked\r\n\r\n", 501),
+        (POST + b"transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", 501),
+        (POST + b"transfer-encoding: xchunked\r\n\r\n", 501),
+        (POST + b"transfer-encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+        (POST + b"transfer-encoding: chunked\x00\r\n\r\n0\r\n\r\n", 400),
+        (POST + b"a: b\rx-api-key: c\r\ncontent-length: 0\r\n\r\n", 400),
         (b"POST /v1/messages HTTP/1.1\r\n folded: x\r\ncontent-length: 0\r\n\r\n", 400),
+        (b"POST /v1/messages HTTP/1.1\r\ncontent-length: 0\r\n\r\n", 400),
         (b"POST /v1/messages HTTP/1.0\r\ncontent-length: 0\r\n\r\n", 400),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         (b"hello\r\n\r\n", 400),
-        (b"POST /v1/messages HTTP/1.1\r\n" + b"a: b\r\n" * 101 + b"\r\n", 431),
-        (b"POST /v1/messages HTTP/1.1\r\na: " + b"b" * 200_000 + b"\r\n\r\n", 431),
+        (POST + b"a: b\r\n" * 101 + b"\r\n", 431),
+        (POST + b"a: " + b"b" * 200_000 + b"\r\n\r\n", 431),
     ],
 )
 async def test_a_request_that_is_not_plainly_right_is_refused(
@@ -198,14 +216,86 @@ async def test_a_request_that_is_not_plainly_right_is_refused(
             answer = await answer_to(path, request_bytes)
         assert answer.startswith(f"HTTP/1.1 {status} ".encode())
         assert model.asked == []
+        assert (gateway.requests, gateway.refused) == (0, 1)
 
 
-async def test_a_second_request_on_the_same_connection_is_not_read(folder: Path) -> None:
-    """What follows the first is never taken for a request: not here, and not by the server behind."""
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        post() + post("/v1/files"),
+        CHUNKED + b"2\r\n{}\r\n0\r\n\r\n" + post("/v1/files"),
+        POST + b"content-length: 2\r\ncontent-length: 2\r\n\r\n{}" + post("/v1/files"),
+        POST + b"anthropic-beta: a\r\n x-api-key: mine\r\ncontent-length: 2\r\n\r\n{}",
+        POST + b"anthropic-beta: a\n x-api-key: mine\r\ncontent-length: 2\r\n\r\n{}",
+        POST + b"anthropic-beta: a\nx-api-key: mine\ncontent-length: 2\r\n\r\n{}",
+        POST + b"Transfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\ncontent-length: 9\r\n\r\n",
+        POST + b"connection: x-api-key, content-length\r\ncontent-length: 2\r\n\r\n{}",
+        POST + b"connection: upgrade\r\nupgrade: websocket\r\ncontent-length: 2\r\n\r\n{}",
+        POST + b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\ncontent-length: 2\r\n\r\n{}",
+    ],
+    ids=[
+        *("pipelined", "after chunks", "same length twice", "folded", "folded by a newline", "bare newlines"),
+        *("trailer", "connection names our headers", "websocket", "http2"),
+    ],
+)
+async def test_the_server_behind_gets_one_request_however_it_was_framed(
+    folder: Path, request_bytes: bytes
+) -> None:
+    """What one reader takes for one request and the next for two is how strangers get at a key's server."""
     async with fake_model() as model, ModelGateway(model.url, KEY).serve(folder) as path:
-        await answer_to(path, post() + post("/v1/files"))
-        assert len(model.asked) <= 1
-        assert all(b"files" not in head + body for head, body in model.asked)
+        answer = await answer_to(path, request_bytes)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    ((head, body),) = model.asked
+    names = [line.partition(b":")[0] for line in head.split(b"\r\n")[1:-2]]
+    framing = [name for name in names if name in (b"content-length", b"transfer-encoding", b"upgrade")]
+    assert (framing, body) == ([b"content-length"], b"{}")
+    assert b"connection: close\r\n" in head
+    assert names.count(b"x-api-key") == 1
+    assert b"\r\nx-api-key: %s\r\n" % KEY.encode() in head
+    assert b"\n" not in head.replace(b"\r\n", b"")
+
+
+async def test_a_client_that_goes_on_talking_is_answered_all_the_same(folder: Path) -> None:
+    """Its next request is read by nobody, and does not end the first."""
+    pieces = (STREAM + b"5\r\nfirst\r\n", None, b"6\r\nsecond\r\n0\r\n\r\n")
+    async with (
+        fake_model(*pieces) as model,
+        ModelGateway(model.url, KEY).serve(folder) as path,
+        connected(path) as (reader, writer),
+    ):
+        writer.write(post())
+        await reader.readuntil(b"first")
+        writer.write(post("/v1/files"))
+        await writer.drain()
+        model.go_on.set()
+        assert (await reader.read()).endswith(b"second\r\n0\r\n\r\n")
+        assert len(model.asked) == 1
+
+
+async def test_who_asks_whether_to_go_on_is_told(folder: Path) -> None:
+    """Large requests wait for this; curl and others give up on a server that says nothing."""
+    async with (
+        fake_model() as model,
+        ModelGateway(model.url, KEY).serve(folder) as path,
+        connected(path) as (reader, writer),
+    ):
+        writer.write(POST + b"content-length: 2\r\nexpect: 100-continue\r\n\r\n")
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"{}")
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert [body for _, body in model.asked] == [b"{}"]
+
+
+async def test_an_answer_that_breaks_off_does_not_look_whole(folder: Path) -> None:
+    """Half of an answer that is taken for all of it would become somebody's page."""
+    async with (
+        fake_model(STREAM + b"5\r\nfirst\r\n") as model,
+        ModelGateway(model.url, KEY).serve(folder) as path,
+    ):
+        answer = await answer_to(path, post())
+    assert b"first" in answer
+    assert not answer.endswith(b"0\r\n\r\n")
 
 
 async def test_a_server_that_is_down_is_told_as_such(folder: Path) -> None:
@@ -217,7 +307,17 @@ async def test_a_server_that_is_down_is_told_as_such(folder: Path) -> None:
     assert b"can't be reached" in answer
 
 
-@pytest.mark.parametrize("pieces", [[b""], [b"garbage\r\n"], [b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n"]])
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b""],
+        [b"garbage\r\n"],
+        [b"HTTP/1.1 200 OK\r\nbad header\r\n\r\n"],
+        [b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"],
+        [b"HTTP/1.1 200 OK\r\na: " + b"b" * 200_000 + b"\r\n\r\n"],
+    ],
+    ids=["nothing", "garbage", "a bad header", "another protocol", "headers without end"],
+)
 async def test_a_server_that_answers_nonsense_is_told_as_such(folder: Path, pieces: list[bytes]) -> None:
     async with fake_model(*pieces) as model, ModelGateway(model.url, KEY).serve(folder) as path:
         assert (await answer_to(path, post())).startswith(b"HTTP/1.1 502 ")
