@@ -19,7 +19,7 @@ from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.open import check_aws, open_aws, set_up_aws
 from webordinary.backends.aws.settings import AwsSettings
-from webordinary.core.errors import BackendUnavailable, BadInput, ClaimLost, SchemaMismatch
+from webordinary.core.errors import BackendUnavailable, ClaimLost, SchemaMismatch
 from webordinary.core.job import INSTRUCTION_CHARACTERS, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.outcome import Done, Retry
 from webordinary.core.work import AgentEvent, EventKind
@@ -320,31 +320,14 @@ async def test_a_start_without_tables_names_those_that_are_missing(cloud: str, c
     await check_aws(settings)
 
 
-def test_the_environment_names_what_operators_already_have() -> None:
-    settings = AwsSettings.from_environment(
-        {
-            "AWS_REGION": "eu-west-1",
-            "AWS_ACCOUNT_ID": "123",
-            "OWNERSHIP_TABLE_NAME": "mine",
-            "ACTIVE_JOBS_TABLE": "running",
-            "UNCLAIMED_QUEUE_URL": "https://q/unclaimed",
-            "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
-        }
-    )
-    assert (settings.region, settings.account, settings.endpoint) == (
-        "eu-west-1",
-        "123",
-        "http://127.0.0.1:1",
-    )
+def test_tables_and_queues_have_the_names_that_operators_know() -> None:
+    settings = AwsSettings(ownership_table="mine", active_jobs_table="running")
     assert (settings.lanes, settings.active) == ("mine", "running")
-    assert settings.unclaimed_queue_url == "https://q/unclaimed"
     plain = AwsSettings()
     assert plain.lanes == "webordinary-container-ownership"
     assert (plain.active, plain.projects) == ("webordinary-active-jobs", "webordinary-project-configs")
     assert plain.input_of(AMELIA) == "webordinary-input-amelia-scott.fifo"
     assert plain.unclaimed == "webordinary-unclaimed"
-    with pytest.raises(BadInput, match="AWS_REGION"):
-        AwsSettings.from_environment({})
 
 
 # --- sizes ----------------------------------------------------------------------------------------

@@ -87,10 +87,14 @@ async def test_a_worker_that_is_not_up_yet_leaves_when_told(
 @pytest.mark.parametrize(
     ("setting", "value", "words"),
     [
-        ("AWS_ENDPOINT_URL", "nonsense", "AWS_ENDPOINT_URL 'nonsense' is no address"),
-        ("AWS_ENDPOINT_URL", "http://127.0.0.1:port", "is no address"),
+        (
+            "AWS_ENDPOINT_URL",
+            "nonsense",
+            "AWS_ENDPOINT_URL must be a text like https://example.com, not 'nonsense'",
+        ),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:port", "AWS_ENDPOINT_URL must be"),
         ("AWS_ENDPOINT_URL_DYNAMODB", "nonsense", "nonsense"),
-        ("AWS_REGION", "us east", "AWS_REGION 'us east' is no region"),
+        ("AWS_REGION", "us east", "AWS_REGION must be a text like us-east-1, not 'us east'"),
         ("UNCLAIMED_QUEUE_URL", "webordinary-unclaimed", "UNCLAIMED_QUEUE_URL"),
         ("AWS_PROFILE", "nobody", "nobody"),
     ],

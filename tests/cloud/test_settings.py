@@ -22,7 +22,6 @@ from webordinary.entrypoints.executor import Progress, execute
 from webordinary.operations.cloud_setup import DEFINITION, shipped_definition
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
-from webordinary.wiring import cloud_settings
 from webordinary.wiring.cloud import aws_settings, check_cloud, cloud_publisher
 from webordinary.wiring.container import METADATA_VARIABLE, task_name
 from webordinary.wiring.settings import load
@@ -63,7 +62,7 @@ def test_senseless_settings_are_refused(tmp_path: Path, text: str, words: str) -
 def test_what_is_missing_is_said_when_it_is_needed(tmp_path: Path) -> None:
     settings = load(tmp_path, {"WEBORDINARY_BACKEND": "aws"})
     with pytest.raises(BadInput, match="AWS_REGION"):
-        aws_settings(settings, {})
+        aws_settings(settings)
     with pytest.raises(BadInput, match="WEBORDINARY_CLOUD_BLOBS_BUCKET"):
         settings.cloud.bucket("blobs_bucket")
     with pytest.raises(BadInput, match="WEBORDINARY_CLOUD_TOKEN_KEY"):
@@ -71,16 +70,19 @@ def test_what_is_missing_is_said_when_it_is_needed(tmp_path: Path) -> None:
 
 
 def test_names_that_operators_have_are_honoured(tmp_path: Path) -> None:
-    names = aws_settings(
-        load(tmp_path, {"WEBORDINARY_CLOUD_PREFIX": "acme"}),
-        {
-            "AWS_REGION": "eu-west-1",
-            "OWNERSHIP_TABLE_NAME": "who",
-            "ACTIVE_JOBS_TABLE": "now",
-            "UNCLAIMED_QUEUE_URL": "https://sqs.example/1/asks",
-        },
-    )
+    environment = {
+        "WEBORDINARY_BACKEND": "aws",
+        "WEBORDINARY_CLOUD_PREFIX": "acme",
+        "AWS_REGION": "eu-west-1",
+        "AWS_ACCOUNT_ID": "123",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        "OWNERSHIP_TABLE_NAME": "who",
+        "ACTIVE_JOBS_TABLE": "now",
+        "UNCLAIMED_QUEUE_URL": "https://sqs.example/1/asks",
+    }
+    names = aws_settings(load(tmp_path, environment))
     assert (names.region, names.lanes, names.active) == ("eu-west-1", "who", "now")
+    assert (names.account, names.endpoint) == ("123", "http://127.0.0.1:1")
     assert (names.jobs, names.unclaimed_queue_url) == ("acme-jobs", "https://sqs.example/1/asks")
     settings = load(tmp_path, {"WORKSPACE_PATH": "/mnt/sites"})
     assert settings.work.workspace == "/mnt/sites"
@@ -109,11 +111,6 @@ async def test_no_repository_is_made_where_it_would_be_lost(
 
 def test_without_a_state_machine_nobody_follows(environment: dict[str, str], tmp_path: Path) -> None:
     assert open_workflow(load(tmp_path)) is None
-
-
-def test_every_setting_of_the_cloud_is_explained() -> None:
-    page = (ROOT / "docs" / "cloud.md").read_text()
-    assert [name for name in cloud_settings.NAMES if f"`{name}`" not in page] == []
 
 
 # --- who we are -----------------------------------------------------------------------------------
@@ -196,4 +193,4 @@ def test_the_state_machine_comes_with_the_package(tmp_path: Path) -> None:
     assert shipped_definition().read_bytes() == source
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
-        assert archive.read(f"webordinary/wiring/{DEFINITION}") == source
+        assert archive.read(f"webordinary/operations/{DEFINITION}") == source

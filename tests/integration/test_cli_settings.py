@@ -55,7 +55,7 @@ def test_the_home_folder_is_found_by_flag_then_environment_then_data_folder(tmp_
         ("command = []", "command must be a list of words"),
         ("limits = 3", "write limits as a table"),
         ('[limits]\nlease_seconds = "long"', "lease_seconds must be a number, not 'long'"),
-        ("[limits]\nlease_seconds = nan", "lease_seconds must be a finite number"),
+        ("[limits]\nlease_seconds = nan", "lease_seconds must be a number, not nan"),
         ("[limits]\ndeliveries_max = 2.5", "deliveries_max must be a whole number"),
         ("slots = ", "is not valid TOML"),
     ],

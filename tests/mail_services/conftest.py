@@ -35,7 +35,7 @@ from webordinary.ports.resolver import Resolver
 from webordinary.system.clock import SystemClock
 from webordinary.wiring.folders import store_path
 from webordinary.wiring.mail_services import open_inbound_door
-from webordinary.wiring.mail_settings import MailSettings
+from webordinary.wiring.settings import MailSettings
 
 TOKEN_KEY = b"k" * 32
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from webordinary.wiring.mail_settings import MailSettings
+from webordinary.wiring.settings import MailSettings
 
 ADDRESS = "edit@us.example"
 SECRET = "a secret of sufficient length"

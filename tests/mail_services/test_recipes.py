@@ -18,7 +18,7 @@ from tests.needs import needs
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import MailState
 from webordinary.wiring.mail_services import open_mail_services, service_names
-from webordinary.wiring.mail_settings import credentials, parsed_url, read_mail
+from webordinary.wiring.settings import credentials, parsed_url, read
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "mail-services.md").read_text()
 REAL = {
@@ -50,7 +50,7 @@ def test_the_settings_of_a_recipe_open_its_service(name: str) -> None:
     assert recipe is not None
     mail = tomllib.loads(recipe[1])["mail"]
     given = {key: REAL[key] for key in mail if key in REAL}
-    settings = read_mail(mail | given, {})
+    settings = read(Path(), {"mail": mail | given}, {}).mail
     assert service_names(settings) == (name,)
     (service,) = open_mail_services(settings)
     assert service.name == name
@@ -81,12 +81,12 @@ def test_the_settings_of_a_recipe_open_its_service(name: str) -> None:
 )
 def test_settings_that_could_not_work_are_refused_at_the_start(settings: dict[str, str], words: str) -> None:
     with pytest.raises(BadInput, match=words):
-        open_mail_services(read_mail(settings, {}))
+        open_mail_services(read(Path(), {"mail": settings}, {}).mail)
 
 
 def test_a_key_may_be_pasted_as_a_file_has_it() -> None:
     pem = f"-----BEGIN PUBLIC KEY-----\n{public_key(SENDGRID_KEY)}\n-----END PUBLIC KEY-----\n"
-    assert len(open_mail_services(read_mail({"inbound_sendgrid_key": pem}, {}))) == 1
+    assert len(open_mail_services(read(Path(), {"mail": {"inbound_sendgrid_key": pem}}, {}).mail)) == 1
 
 
 # --- the Worker -----------------------------------------------------------------------------------

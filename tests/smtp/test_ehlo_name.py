@@ -10,8 +10,7 @@ from tests.smtp.line import ADDRESS, listening
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState
 from webordinary.wiring.mail import open_mail_room
-from webordinary.wiring.mail_settings import MailSettings, read_mail
-from webordinary.wiring.settings import Settings, load
+from webordinary.wiring.settings import MailSettings, Settings, load, read
 from webordinary.wiring.stores import open_backend
 
 
@@ -60,9 +59,9 @@ async def test_we_introduce_ourselves_to_the_relay_by_that_name(tmp_path: Path, 
 @pytest.mark.parametrize("name", ["two words", "a\r\nb", "höst.example", "a/b", "x" * 254])
 def test_a_name_that_is_none_is_refused_at_the_start(name: str) -> None:
     with pytest.raises(BadInput, match="ehlo_name"):
-        read_mail({"ehlo_name": name}, {})
+        read(Path(), {"mail": {"ehlo_name": name}}, {})
 
 
 @pytest.mark.parametrize("name", ["mx7.example.net", "[192.0.2.1]", "[IPv6:2001:db8::1]", "localhost"])
 def test_a_host_name_or_an_address_in_brackets_is_one(name: str) -> None:
-    assert read_mail({"ehlo_name": name}, {}).ehlo_name == name
+    assert read(Path(), {"mail": {"ehlo_name": name}}, {}).mail.ehlo_name == name

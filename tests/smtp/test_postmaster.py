@@ -1,6 +1,7 @@
 """Mail to whoever answers for this server (RFC 5321, 4.5.1): kept for the operator, and no job."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ from tests.smtp.line import Gate, Received
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import MailState
 from webordinary.mail.smtp.gateway import Listening, SmtpGateway
-from webordinary.wiring.mail_settings import read_mail
+from webordinary.wiring.settings import read
 
 __all__ = ["door"]
 
@@ -73,4 +74,4 @@ async def test_a_mail_that_is_for_us_as_well_is_carried_out_once(
 
 def test_instructions_can_not_go_to_the_postmaster() -> None:
     with pytest.raises(BadInput, match="postmaster"):
-        read_mail({"address": "Postmaster@example.com"}, {})
+        read(Path(), {"mail": {"address": "Postmaster@example.com"}}, {})

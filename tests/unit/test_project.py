@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.wiring import mail_settings, work_settings
-
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "webordinary"
 REQUIREMENTS = ROOT / "requirements"
@@ -224,12 +222,3 @@ def test_no_module_is_too_long_to_read() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     silent = [relative(module) for module in MODULES if not ast.get_docstring(ast.parse(module.read_text()))]
     assert silent == []
-
-
-@pytest.mark.parametrize(
-    ("page", "names"), [("mail.md", mail_settings.NAMES), ("sites.md", work_settings.NAMES)]
-)
-def test_every_setting_is_explained(page: str, names: tuple[str, ...]) -> None:
-    """A setting that nobody can find is a setting nobody needs."""
-    text = (ROOT / "docs" / page).read_text()
-    assert [name for name in names if f"`{name}`" not in text] == []

@@ -20,8 +20,7 @@ from webordinary.core.release import Place
 from webordinary.ports.clock import Clock
 from webordinary.sites.s3_buckets import NameRefused, make_bucket
 from webordinary.wiring.cloud import aws_settings, open_cloud, site_bucket
-from webordinary.wiring.cloud_settings import PROJECT
-from webordinary.wiring.settings import Settings
+from webordinary.wiring.settings import PROJECT, Settings
 
 MACHINE = "email-processor"
 DEFINITION = f"{MACHINE}.asl.json"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.open import check_aws, open_aws
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.workflow import Route, StateMachine
-from webordinary.core.errors import NotFound
+from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.lane import Lane
 from webordinary.core.release import Place
 from webordinary.mail.s3_letters import S3Letters
@@ -25,13 +23,23 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.sites.s3_publisher import S3Publisher
 from webordinary.system.s3_client import LaterS3Client
-from webordinary.wiring.cloud_settings import PROJECT
-from webordinary.wiring.settings import Settings
+from webordinary.wiring.settings import PROJECT, Settings
 
 
-def aws_settings(settings: Settings, environment: Mapping[str, str] = os.environ) -> AwsSettings:
+def aws_settings(settings: Settings) -> AwsSettings:
     """Say which tables and queues are ours, in which account and region."""
-    return replace(AwsSettings.from_environment(environment), prefix=settings.cloud.prefix)
+    cloud = settings.cloud
+    if not cloud.region:
+        raise BadInput("the aws backend needs a region: set AWS_REGION, for example to us-east-1")
+    return AwsSettings(
+        region=cloud.region,
+        endpoint=cloud.endpoint or None,
+        account=cloud.account or None,
+        prefix=cloud.prefix,
+        ownership_table=cloud.ownership_table or None,
+        active_jobs_table=cloud.active_jobs_table or None,
+        unclaimed_queue_url=cloud.unclaimed_queue_url or None,
+    )
 
 
 def cloud_backend(settings: Settings, clock: Clock) -> Backend:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from webordinary.backends.sqlite.open import STORE_NAME
-from webordinary.wiring.settings import Settings
-from webordinary.wiring.work_settings import WorkSettings
+from webordinary.wiring.settings import Settings, WorkSettings
 
 
 def store_path(home: Path) -> Path:

@@ -33,11 +33,9 @@ from webordinary.system.bounded import Bounded, BoundedReader
 from webordinary.system.clock import SystemClock
 from webordinary.wiring.folders import outbox_folder
 from webordinary.wiring.home_secrets import signing_key
-from webordinary.wiring.mail_settings import MailSettings, credentials, parsed_url
-from webordinary.wiring.settings import Settings
+from webordinary.wiring.settings import MailSettings, Settings, credentials, parsed_url
 from webordinary.wiring.stores import open_letters, open_workflow
 
-IMAP_FROM = ("new", "all")
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
 
@@ -194,8 +192,6 @@ def imap_account(mail: MailSettings) -> ImapAccount | None:
     url = parsed_url("imap", mail.imap, ("imaps", "imap"))
     user, password = credentials(url)
     folder = unquote(url.path.strip("/")) or "INBOX"
-    if mail.imap_from not in IMAP_FROM:
-        raise BadInput(f'[mail] imap_from must be "new" or "all", not {mail.imap_from!r}')
     if mail.imap_done_folder.lower() == folder.lower():
         raise BadInput(f"[mail] imap_done_folder can't be {folder}: that is the folder that is read")
     return ImapAccount(

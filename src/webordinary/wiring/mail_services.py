@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from webordinary.core.errors import BadInput
 from webordinary.flows.receive import Reception
 from webordinary.mail.services.delivery import MailService
-from webordinary.wiring.mail_settings import MailSettings
+from webordinary.wiring.settings import MailSettings
 
 if TYPE_CHECKING:  # the web server behind it is loaded only where it is needed
     from webordinary.mail.services.endpoint import InboundDoor

@@ -2,38 +2,204 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
-import math
 import os
-import shlex
-import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from webordinary.core.addresses import POSTMASTER
 from webordinary.core.errors import BadInput
 from webordinary.core.limits import Limits
-from webordinary.wiring import cloud_settings, mail_settings, work_settings
-from webordinary.wiring.cloud_settings import CloudSettings
-from webordinary.wiring.mail_settings import MailSettings
-from webordinary.wiring.work_settings import WorkSettings
+from webordinary.core.session_token import MAILBOX_NAME_CHARACTERS
+from webordinary.dispatch.quota import QuotaLimits
+from webordinary.wiring.setting_reader import (
+    PORT,
+    POSITIVE,
+    PREFIX,
+    URL,
+    Like,
+    OneOf,
+    Program,
+    Variable,
+    Within,
+    given,
+    read_table,
+    refuse_unknown,
+    settings_of,
+)
 
 FILE_NAME = "webordinary.toml"
-PREFIX = "WEBORDINARY_"
-SLOTS_MAX = 1000
+SLOTS = Within(1, 1000)
 HANDLERS = ("site", "echo", "sleep", "command")
 EMBEDDED, AWS = "embedded", "aws"
 BACKENDS = (EMBEDDED, AWS)
-
-LIMIT_NAMES = tuple(one.name for one in fields(Limits))
-_WHOLE_LIMITS = {one.name for one in fields(Limits) if one.type == "int"}
-_VALUES = ("backend", "slots", "handler", "command")
+AGENTS = ("auto", "claude", "demo", "command")
+SANDBOX_OFF = "off-i-trust-every-sender"
+SANDBOXES = ("bubblewrap", SANDBOX_OFF)
+# A host name, or an address in brackets.
+HOST_NAME = Like(re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Za-z.:]+\]"), "mail.example.com")
+REGION = Like(re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII), "us-east-1")
+PROJECT = "{project}"
+KEY_CHARACTERS = 32
 _NOT_SETTINGS = {  # ours, but no values: where the home is, what a job's program is told, how bugs are shown
     f"{PREFIX}{name}" for name in ("HOME", "JOB", "LANE", "ATTEMPT", "DEBUG")
 }
-_FOREIGN_PREFIX = f"{PREFIX}TEST_"
+_OF_TESTS = f"{PREFIX}TEST_"
+
+
+@dataclass(frozen=True, slots=True)
+class MailSettings:
+    """`[mail]`: how mail comes in and goes out."""
+
+    address: str = "edit@localhost"  # the one mailbox, and who replies
+    aliases: tuple[str, ...] = ()  # other addresses whose mail is forwarded to us
+    smtp_host: str = "127.0.0.1"
+    smtp_port: Annotated[int, PORT] = 2525
+    tls_certificate: str = ""  # files; both or none
+    tls_key: str = ""
+    lmtp: bool = False
+    ehlo_name: Annotated[str, HOST_NAME] = ""  # our name for other mail servers; "" is the address's domain
+    connections_per_address: Annotated[int, Within(1)] = 20  # this machine and an upstream have no limit
+    trust_loopback: bool = False  # a local try-out: mail from this machine is from whom it says
+    upstream: tuple[str, ...] = ()  # servers before us, by their authserv-ids; *.example.com, microsoft365
+    upstream_peers: tuple[str, ...] = ()  # where it connects from
+    zone_file: str = ""  # DNS answers for a try-out without a network
+    relay: str = field(default="", repr=False)  # smtp://user:password@host:port; "": the outbox folder
+    dkim_selector: str = ""  # both or none: replies that leave by a relay are signed
+    dkim_key: str = ""  # a file
+    dkim_domain: str = ""  # "": that of the address
+    imap: str = field(default="", repr=False)  # imaps://user:password@host/INBOX; "" reads no mailbox
+    imap_from: Annotated[str, OneOf(("new", "all"))] = "new"  # all: also mail that was there before
+    imap_done_folder: str = "Webordinary"  # where mail goes that was received; "" leaves it where it is
+    imap_only_addressed: bool = False  # leave mail alone that does not name `address`
+    imap_every_seconds: float = 30.0  # where the server does not tell of new mail by itself
+    inbound_host: str = "127.0.0.1"  # webhooks of mail services; a proxy before it speaks HTTPS
+    inbound_port: Annotated[int, PORT] = 2580
+    inbound_mailgun_key: str = field(default="", repr=False)  # a service without its secret is not served
+    inbound_postmark_password: str = field(default="", repr=False)
+    inbound_sendgrid_key: str = ""  # a public one
+    inbound_resend_secret: str = field(default="", repr=False)
+    inbound_resend_api_key: str = field(default="", repr=False)
+    inbound_resend_api: str = "https://api.resend.com"
+    inbound_cloudflare_secret: str = field(default="", repr=False)
+    replies_per_hour: int = 30  # in one conversation
+    letters_per_hour: int = 60  # to one address
+    unasked_letters_per_hour: int = 5  # to one address, of those that a forger can cause
+    stranger_letters_per_hour: int = 100  # to all strangers together
+    send_seconds: float = 60.0  # to hand a reply over; after a crash its letter waits three times that
+    quotas: QuotaLimits = field(default_factory=QuotaLimits)
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be together."""
+        name = self.address.rpartition("@")[0]
+        if name.lower() == POSTMASTER:
+            raise BadInput("[mail] address can't be the postmaster's: mail to the postmaster is kept for you")
+        if len(name) > MAILBOX_NAME_CHARACTERS:
+            raise BadInput(
+                f"[mail] address has more than {MAILBOX_NAME_CHARACTERS} characters before the @:"
+                " that leaves no room for the names of conversations behind a plus"
+            )
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise BadInput("[mail] tls_certificate and tls_key belong together: set both or none")
+        if bool(self.dkim_selector) != bool(self.dkim_key):
+            raise BadInput("[mail] dkim_selector and dkim_key belong together: set both or none")
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """All addresses that are ours; their plus-addresses are, too."""
+        return (self.address, *self.aliases)
+
+    @property
+    def domain(self) -> str:
+        """The domain of our address."""
+        return self.address.rpartition("@")[2]
+
+    @property
+    def host_name(self) -> str:
+        """What we call ourselves to other mail servers, who connect to us or we to them."""
+        return self.ehlo_name or self.domain
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSettings:
+    """`[work]`: how sites are edited, built and shown."""
+
+    agent: Annotated[str, OneOf(AGENTS)] = "auto"  # claude if it is installed and has a key, else demo
+    command: Annotated[tuple[str, ...], Program()] = ()  # the program of the command agent
+    sandbox: Annotated[str, OneOf(SANDBOXES)] = "bubblewrap"
+    workspace: Annotated[str, Variable(("WORKSPACE_PATH",))] = ""  # checkouts; "" is a folder of the home
+    disk_gb: Annotated[float, POSITIVE] = 10.0  # what workspaces may take; the coldest make room
+    site_address: str = "http://127.0.0.1:8080"  # where people see previews
+    model: str = "claude-sonnet-5"  # of the claude agent
+    model_url: str = "https://api.anthropic.com"
+    budget_usd: Annotated[float, POSITIVE] = 5.0  # of one job
+    quiet_seconds: Annotated[float, POSITIVE] = 180.0  # without a word of the agent; then it is stopped
+    build_minutes: Annotated[float, POSITIVE] = 10.0
+    memory_gb: Annotated[float, POSITIVE] = 4.0  # of an agent or a build
+    browser: bool = False  # pictures of changed pages in replies
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be together."""
+        if self.agent == "command" and not self.command:
+            raise BadInput('[work] agent = "command" needs a program: command = ["python3", "edit.py"]')
+
+
+@dataclass(frozen=True, slots=True)
+class CloudSettings:
+    """`[cloud]`: where things are in the cloud. Credentials are found by its client, never here."""
+
+    region: Annotated[str, REGION, Variable(("AWS_DEFAULT_REGION", "AWS_REGION"))] = ""
+    account: Annotated[str, Variable(("AWS_ACCOUNT_ID",))] = ""
+    endpoint: Annotated[str, URL, Variable(("AWS_ENDPOINT_URL",))] = ""  # "": the real cloud
+    prefix: str = "webordinary"  # of the names of tables and queues
+    ownership_table: Annotated[str, Variable(("OWNERSHIP_TABLE_NAME",))] = ""  # "": by the prefix
+    active_jobs_table: Annotated[str, Variable(("ACTIVE_JOBS_TABLE",))] = ""
+    unclaimed_queue_url: Annotated[str, URL, Variable(("UNCLAIMED_QUEUE_URL",))] = ""
+    mail_bucket: str = ""  # where the mail service puts raw mail
+    mail_prefix: str = ""  # S3 key prefix of raw mail
+    blobs_bucket: str = ""  # mails, files of mails, agents' sessions, patches
+    preview_bucket: str = "edit.{project}"
+    live_bucket: str = "{project}"
+    preview_address: str = "https://edit.{project}/"  # where people see the two
+    live_address: str = "https://{project}/"
+    state_machine_arn: str = ""  # "": no execution follows a job; it is carried out all the same
+    token_key: str = field(default="", repr=False)  # signs reply addresses; one for all
+
+    def __post_init__(self) -> None:
+        """Each project needs places of its own, and a key some length."""
+        for name in ("preview_bucket", "live_bucket", "preview_address", "live_address"):
+            left = getattr(self, name).replace(PROJECT, "")
+            if left == getattr(self, name) or "{" in left or "}" in left:
+                raise BadInput(
+                    f"[cloud] {name} must hold {PROJECT}, once for all projects, and no other braces"
+                )
+        if self.token_key and len(self.token_key) < KEY_CHARACTERS:
+            raise BadInput(f"[cloud] token_key must have at least {KEY_CHARACTERS} characters")
+        if self.preview_bucket == self.live_bucket:
+            raise BadInput("[cloud] preview_bucket and live_bucket must differ: a preview is not live yet")
+
+    def bucket(self, name: str) -> str:
+        """Give the name of a bucket that has to be set."""
+        value: str = getattr(self, name)
+        if not value:
+            raise BadInput(
+                f"the aws backend needs a bucket: set [cloud] {name}, or {PREFIX}CLOUD_{name.upper()}, "
+                "to its name"
+            )
+        return value
+
+    def signing_key(self) -> bytes:
+        """Give the key that signs our addresses: whoever reads mail and whoever writes it need the same."""
+        if not self.token_key:
+            raise BadInput(
+                f"the aws backend needs a key that signs reply addresses, the same for all: set "
+                f"{PREFIX}CLOUD_TOKEN_KEY from your secrets; `webordinary cloud setup` makes one up"
+            )
+        return self.token_key.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +208,10 @@ class Settings:
 
     home: Path
     limits: Limits = field(default_factory=Limits)
-    slots: int = 4
-    handler: str | None = None  # None: whatever the command takes by default
-    command: tuple[str, ...] = ()
-    backend: str = EMBEDDED  # where everything is kept: a file of this machine, or the cloud's services
+    slots: Annotated[int, SLOTS] = 4
+    handler: Annotated[str | None, OneOf(HANDLERS)] = None  # None: whatever the command takes by default
+    command: Annotated[tuple[str, ...], Program()] = ()
+    backend: Annotated[str, OneOf(BACKENDS)] = EMBEDDED  # a file of this machine, or the cloud's services
     mail: MailSettings = field(default_factory=MailSettings)
     work: WorkSettings = field(default_factory=WorkSettings)
     cloud: CloudSettings = field(default_factory=CloudSettings)
@@ -54,6 +220,15 @@ class Settings:
     def in_cloud(self) -> bool:
         """Whether everything is kept in the cloud."""
         return self.backend == AWS
+
+
+TOP = {one.name: one for one in settings_of(Settings)}
+LIMITS = tuple(settings_of(Limits, "limits"))
+MAIL = tuple(settings_of(MailSettings, "mail", "MAIL_"))
+QUOTAS = tuple(settings_of(QuotaLimits, "mail", "MAIL_"))
+WORK = tuple(settings_of(WorkSettings, "work", "WORK_"))
+CLOUD = tuple(settings_of(CloudSettings, "cloud", "CLOUD_"))
+EVERY = (*TOP.values(), *LIMITS, *MAIL, *QUOTAS, *WORK, *CLOUD)
 
 
 def home_folder(flag: str | None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -67,125 +242,46 @@ def home_folder(flag: str | None, environment: Mapping[str, str] = os.environ) -
 
 def load(home: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings of a home folder. An unknown or senseless one is refused, never ignored."""
+    return read(home, read_table(home / FILE_NAME), environment)
+
+
+def read(home: Path, file: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+    """Read settings out of what the file and the environment say."""
     path = home / FILE_NAME
-    table = _table(path)
-    mail = _subtable(table, "mail", mail_settings.NAMES, path)
-    work = _subtable(table, "work", work_settings.NAMES, path)
-    cloud = _subtable(table, "cloud", cloud_settings.NAMES, path)
-    given = _from_file(path, table) | _from_environment(environment)
-    limits = {name: value for name, value in given.items() if name in LIMIT_NAMES}
-    others = {name: value for name, value in given.items() if name in _VALUES}
+    ours = [
+        name
+        for name in environment
+        if name.startswith(PREFIX) and not name.startswith(_OF_TESTS) and name not in _NOT_SETTINGS
+    ]
+    refuse_unknown(EVERY, file, ours, path)
+    source = (file, environment, path)
+    top = given(TOP.values(), *source)
+    in_cloud = top.get("backend") == AWS
+    if in_cloud and importlib.util.find_spec("aiobotocore") is None:
+        raise BadInput("the aws backend needs its extra: pip install 'webordinary[aws]'")
+    clouds = environment if in_cloud else {name: environment[name] for name in ours}  # AWS_... is not for us
     return Settings(
         home,
-        Limits(**limits),
-        **others,
-        mail=mail_settings.read_mail(mail, environment),
-        work=work_settings.read_work(work, environment),
-        cloud=cloud_settings.read_cloud(cloud, environment),
+        Limits(**given(LIMITS, *source)),
+        **top,
+        mail=MailSettings(**given(MAIL, *source), quotas=QuotaLimits(**given(QUOTAS, *source))),
+        work=WorkSettings(**given(WORK, *source)),
+        cloud=CloudSettings(**given(CLOUD, file, clouds, path)),
     )
 
 
-def _table(path: Path) -> dict[str, Any]:
+def parsed_url(name: str, text: str, schemes: tuple[str, ...]) -> SplitResult:
+    """Read an address of a server; what is wrong is said without the password in it."""
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):  # the latter is for the store to refuse
-        return {}
-    except OSError as error:
-        raise BadInput(f"{path} can't be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is not valid TOML: {error}") from error
-
-
-def _subtable(table: dict[str, Any], name: str, known: Iterable[str], path: Path) -> dict[str, Any]:
-    values = table.pop(name, {})
-    if not isinstance(values, dict):
-        raise BadInput(f"{path}: write {name} as a table, [{name}]")
-    _refuse_unknown(values, known, f"{path} has, in [{name}],")
-    return values
-
-
-def _from_file(path: Path, table: dict[str, Any]) -> dict[str, Any]:
-    limits = _subtable(table, "limits", LIMIT_NAMES, path)
-    _refuse_unknown(table, (*_VALUES, "limits", "mail", "work", "cloud"), f"{path} has")
-    return {name: _checked(name, value, f"{path}: {name}") for name, value in {**table, **limits}.items()}
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    known = {f"{PREFIX}{name.upper()}": name for name in (*_VALUES, *LIMIT_NAMES)}
-    ours = [name for name in environment if name.startswith(PREFIX) and not name.startswith(_FOREIGN_PREFIX)]
-    elsewhere = {f"{mail_settings.PREFIX}{name.upper()}" for name in mail_settings.NAMES}
-    elsewhere |= {f"{work_settings.PREFIX}{name.upper()}" for name in work_settings.NAMES}
-    elsewhere |= {f"{cloud_settings.PREFIX}{name.upper()}" for name in cloud_settings.NAMES}
-    named = [name for name in ours if name not in _NOT_SETTINGS and name not in elsewhere]
-    _refuse_unknown(named, known, "the environment has", PREFIX)
-    return {known[name]: _checked(known[name], _read(known[name], environment[name]), name) for name in named}
-
-
-def _read(name: str, text: str) -> object:
-    """Read a value from text, as the environment has it; what can't be read is left to the check."""
-    try:
-        if name == "command":
-            return shlex.split(text)
-        if name == "slots" or name in _WHOLE_LIMITS:
-            return int(text)
-        return float(text) if name in LIMIT_NAMES else text
+        url = urlsplit(text)
+        port_is_number = url.port is None or url.port > 0
     except ValueError:
-        return text
+        raise BadInput(f"[mail] {name} is not the address of a server") from None
+    if url.scheme not in schemes or not url.hostname or not port_is_number:
+        raise BadInput(f"[mail] {name} must look like {schemes[0]}://user:password@host:port")
+    return url
 
 
-def _checked(name: str, value: object, where: str) -> object:
-    match name:
-        case "slots":
-            return check_slots(value, where)
-        case "handler":
-            return check_handler(value, where)
-        case "backend":
-            return _checked_backend(value, where)
-        case "command":
-            if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-                return tuple(value)
-            raise BadInput(f'{where} must be a list of words, such as ["python3", "edit.py"]')
-        case _:
-            return _checked_limit(name, value, where)
-
-
-def _checked_limit(name: str, value: object, where: str) -> float | int:
-    whole = name in _WHOLE_LIMITS
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        raise BadInput(f"{where} must be a {'whole ' if whole else ''}number, not {value!r}")
-    if not math.isfinite(value):
-        raise BadInput(f"{where} must be a finite number")
-    return value if whole else float(value)
-
-
-def check_slots(value: object, where: str) -> int:
-    """Accept a number of slots that one process can serve."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= SLOTS_MAX:
-        raise BadInput(f"{where} must be a whole number from 1 to {SLOTS_MAX}, not {value!r}")
-    return value
-
-
-def check_handler(value: object, where: str) -> str:
-    """Accept the name of a handler."""
-    if value in HANDLERS:
-        return str(value)
-    raise BadInput(f"{where} must be one of {', '.join(HANDLERS)}, not {value!r}")
-
-
-def _checked_backend(value: object, where: str) -> str:
-    if value not in BACKENDS:
-        raise BadInput(f"{where} must be one of {', '.join(BACKENDS)}, not {value!r}")
-    if value == AWS and importlib.util.find_spec("aiobotocore") is None:
-        raise BadInput("the aws backend needs its extra: pip install 'webordinary[aws]'")
-    return str(value)
-
-
-def _refuse_unknown(names: Iterable[str], known: Iterable[str], where: str, prefix: str = "") -> None:
-    """Refuse a name nobody knows; people's slips are told from the ends of names, where they differ."""
-    ends = {name.removeprefix(prefix): name for name in known}
-    for name in names:
-        if name.removeprefix(prefix) not in ends:
-            close = difflib.get_close_matches(name.removeprefix(prefix), ends, n=2, cutoff=0.6)
-            meant = " or ".join(ends[end] for end in close)
-            hint = f"Did you mean {meant}?" if close else f"Known are: {', '.join(sorted(ends.values()))}."
-            raise BadInput(f"{where} an unknown setting, {name}. {hint}")
+def credentials(url: SplitResult) -> tuple[str, str]:
+    """Take user and password out of an address."""
+    return unquote(url.username or ""), unquote(url.password or "")

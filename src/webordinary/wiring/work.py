@@ -22,9 +22,8 @@ from webordinary.sites.git.workspaces import GitWorkspaces
 from webordinary.system.bounded import Bounded, BoundedReader
 from webordinary.wiring.folders import workspace_folder
 from webordinary.wiring.home_secrets import store_identity
-from webordinary.wiring.settings import Settings
+from webordinary.wiring.settings import Settings, WorkSettings
 from webordinary.wiring.stores import open_letters, open_publisher, open_repositories
-from webordinary.wiring.work_settings import WorkSettings
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 GB = 1 << 30

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import QUEUE_NAME_CHARACTERS, Lane
@@ -16,7 +13,6 @@ LOOK_AGAIN_SECONDS = 2.0
 RECEIVE_SECONDS = 20  # the longest poll that SQS knows
 NEWS_LEASES = 0.5  # two beats of four
 _FIFO = ".fifo"
-_REGION = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +30,6 @@ class AwsSettings:
     look_again_seconds: float = LOOK_AGAIN_SECONDS  # where another process can't wake a waiter
     receive_seconds: int = RECEIVE_SECONDS
     news_leases: float = NEWS_LEASES  # how old, in leases, what a beat knows of the pool may be
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> AwsSettings:
-        """Read what the cloud's own environment variables say."""
-        region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
-        if not region:
-            raise BadInput("the cloud backend needs a region: set AWS_REGION, for example to us-east-1")
-        if not _REGION.fullmatch(region):
-            raise BadInput(f"AWS_REGION {region!r} is no region; one is called, for example, us-east-1")
-        for name in ("AWS_ENDPOINT_URL", "UNCLAIMED_QUEUE_URL"):
-            _check_address(name, environment.get(name) or "")
-        return cls(
-            region=region,
-            endpoint=environment.get("AWS_ENDPOINT_URL") or None,
-            account=environment.get("AWS_ACCOUNT_ID") or None,
-            ownership_table=environment.get("OWNERSHIP_TABLE_NAME") or None,
-            active_jobs_table=environment.get("ACTIVE_JOBS_TABLE") or None,
-            unclaimed_queue_url=environment.get("UNCLAIMED_QUEUE_URL") or None,
-        )
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -137,15 +114,3 @@ class AwsSettings:
                 f"the queue name {name} is longer than {QUEUE_NAME_CHARACTERS}: shorten the prefix"
             )
         return name
-
-
-def _check_address(name: str, address: str) -> None:
-    if not address:
-        return
-    try:
-        parts = urlsplit(address)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port or a host that can be none
-        good = False
-    if not good or any(character.isspace() for character in address):
-        raise BadInput(f"{name} {address!r} is no address; one is, for example, https://sqs.example.com")

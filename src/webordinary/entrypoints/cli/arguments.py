@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from webordinary.core.errors import BadInput
 from webordinary.core.lane import Lane
-from webordinary.wiring.settings import HANDLERS, Settings, check_slots
+from webordinary.wiring.settings import HANDLERS, TOP, Settings
 
 LIST_MAX = 10_000
 PORT_MAX = 65_535
@@ -129,5 +129,5 @@ def port(text: str) -> int:
     return int(text)
 
 
-def _slots(text: str) -> int:
-    return check_slots(int(text) if text.isascii() and text.isdigit() else text, "--slots")
+def _slots(text: str) -> object:
+    return TOP["slots"].from_text(text, "--slots")

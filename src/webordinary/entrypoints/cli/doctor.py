@@ -23,11 +23,9 @@ from webordinary.sandbox import SandboxUnavailable, choose_sandbox, probe
 from webordinary.sites.camera import why_no_camera
 from webordinary.wiring.folders import store_path
 from webordinary.wiring.mail_services import open_mail_services, service_names
-from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.running import free_port, running
-from webordinary.wiring.settings import Settings, home_folder, load
+from webordinary.wiring.settings import SANDBOX_OFF, MailSettings, Settings, home_folder, load
 from webordinary.wiring.work import chosen_agent
-from webordinary.wiring.work_settings import SANDBOX_OFF
 
 EXTRAS = {
     "mail": ("aiosmtpd", "aiosmtplib", "dkim", "dns", "PIL", "spf"),

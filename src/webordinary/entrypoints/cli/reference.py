@@ -8,15 +8,8 @@ from collections.abc import Iterable, Iterator
 from webordinary.agents.command_handler import PASSED_ON
 from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.main import CommandParser, build_parser
-from webordinary.wiring.settings import (
-    BACKENDS,
-    FILE_NAME,
-    HANDLERS,
-    LIMIT_NAMES,
-    PREFIX,
-    Settings,
-    home_folder,
-)
+from webordinary.wiring.setting_reader import PREFIX
+from webordinary.wiring.settings import BACKENDS, FILE_NAME, HANDLERS, LIMITS, Settings, home_folder
 
 WIDTH = 98
 
@@ -104,8 +97,7 @@ def _settings() -> str:
         _row("program of the command handler", "command", "none", example=' = ["python3", "edit.py"]'),
     ]
     rows += [
-        _row(name.replace("_", " "), name, f"{getattr(defaults.limits, name):g}", table="[limits] ")
-        for name in LIMIT_NAMES
+        _row(one.name.replace("_", " "), one.name, f"{one.default:g}", table="[limits] ") for one in LIMITS
     ]
     return SETTINGS + "\n".join([*rows, ""])
 

@@ -25,7 +25,7 @@ from webordinary.operations.first_start import SAMPLES
 from webordinary.system.child_processes import how_it_ended, send, start_child
 from webordinary.wiring.folders import sites_folder
 from webordinary.wiring.running import LOOPBACK, answers, free_port
-from webordinary.wiring.settings import PREFIX
+from webordinary.wiring.setting_reader import PREFIX
 from webordinary.wiring.stores import open_letters
 
 LOOK_SECONDS = 0.03

@@ -28,7 +28,6 @@ from webordinary.system.child_processes import Supervisor
 from webordinary.wiring.build import name_of_hands, short_host
 from webordinary.wiring.home_secrets import dashboard_token
 from webordinary.wiring.mail_services import open_mail_services, service_names
-from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.running import (
     LOOPBACK,
     Running,
@@ -37,8 +36,7 @@ from webordinary.wiring.running import (
     chosen_ports,
     only_one,
 )
-from webordinary.wiring.settings import Settings, home_folder, load
-from webordinary.wiring.work_settings import WorkSettings
+from webordinary.wiring.settings import MailSettings, Settings, WorkSettings, home_folder, load
 
 log = logging.getLogger("webordinary.up")
 

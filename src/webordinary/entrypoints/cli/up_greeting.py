@@ -12,9 +12,8 @@ from webordinary.entrypoints.cli.invocation import typed
 from webordinary.entrypoints.cli.words import BOLD, FAINT, painted
 from webordinary.wiring.folders import outbox_folder, store_path
 from webordinary.wiring.mail_services import service_names
-from webordinary.wiring.mail_settings import MailSettings
 from webordinary.wiring.running import LOOPBACK, Running
-from webordinary.wiring.settings import Settings
+from webordinary.wiring.settings import MailSettings, Settings
 
 SITES_SHOWN = 5
 SUBJECT = "My site"
