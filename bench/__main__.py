@@ -1,22 +1,45 @@
-"""`python -m bench [NAME...] [--json]`: measure, and print one table."""
+"""`python -m bench [NAME...]`: measure, and print one table; `--write` puts it into docs/performance.md."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import commits, drain, hot_lane, idle, latency, machine, mail, pages, sites, waiting
-from bench.report import Row, as_json, as_table
+from bench import (
+    commits,
+    comparison,
+    document,
+    drain,
+    growth,
+    hot_lane,
+    idle,
+    latency,
+    machine,
+    mail,
+    one_each,
+    pages,
+    sites,
+    spread,
+    waiting,
+)
+from bench.effort import SMALLEST, Effort
+from bench.plot import Plot
+from bench.report import Results, Row, as_json, as_table
 
-MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
+Part = Callable[[Path, Effort], Sequence[Row | Plot]]
+PARTS: dict[str, Part] = {
     "commits": commits.measure,
     "drain": drain.measure,
     "latency": latency.measure,
     "hot-lane": hot_lane.measure,
     "waiting": waiting.measure,
+    "one-each": one_each.measure,
+    "spread": spread.measure,
+    "growth": growth.measure,
     "idle": idle.measure,
     "mail": mail.measure,
     "sites": sites.measure,
@@ -24,34 +47,76 @@ MEASUREMENTS: dict[str, Callable[[Path], list[Row]]] = {
 }
 
 
+def measured(part: str, measure: Part, folder: Path, effort: Effort) -> Results:
+    """Measure one part. Its failure is a result like any other: what was measured before it is kept."""
+    before = machine.load()
+    try:
+        found = measure(folder, effort)
+    except Exception as error:  # noqa: BLE001 - told in the table; the other parts go on
+        traceback.print_exc()
+        return Results(part, failure=f"{type(error).__name__}: {error}".splitlines()[0])
+    rows = [one for one in found if isinstance(one, Row)]
+    plots = [one for one in found if isinstance(one, Plot)]
+    return Results(part, rows, plots, load=f"{before} before, {machine.load()} after")
+
+
 def main() -> int:
-    """Run the measurements that were asked for."""
+    """Run the parts that were asked for."""
+    args = _arguments()
+    effort = SMALLEST if args.smallest else Effort(rounds=args.rounds)
+    parts = {name: PARTS[name] for name in args.names or PARTS}
+    if args.before:
+        parts = {
+            f"before-and-after-{name}": comparison.against(args.before, name)
+            for name in args.names or comparison.COMPARED
+        }
+    about = {**machine.about(args.folder), "load before": machine.load()}
+    results: list[Results] = []
+    with tempfile.TemporaryDirectory(prefix="wo-bench-", dir=args.folder) as folder:
+        try:
+            for name, part in parts.items():
+                print(f"measuring {name} ...", file=sys.stderr, flush=True)
+                results.append(measured(name, part, Path(folder), effort))
+                if args.write:
+                    document.write(results[-1])
+        except KeyboardInterrupt:
+            print("stopped; this is what there is so far", file=sys.stderr)
+    about["load after"] = machine.load()
+    if args.json:
+        print(as_json(about, results))
+    else:
+        print("\n".join(f"{name}: {value}" for name, value in about.items()), as_table(results), sep="\n\n")
+    return 1 if len(results) < len(parts) or any(one.failure for one in results) else 0
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Measure beside peers on this machine."
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"some of: {', '.join(MEASUREMENTS)} (default: all)"
+        "names", nargs="*", metavar="NAME", help=f"some of: {', '.join(PARTS)} (default: all)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--rounds", type=int, help="how often (default: as each part finds right)")
+    parser.add_argument("--smallest", action="store_true", help="only see that everything still runs")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        metavar="CHECKOUT",
+        help="measure the package of another checkout with this bench, turn by turn with this one's "
+        f"(default: {', '.join(comparison.COMPARED)})",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help=f"put tables and plots into {document.PAGE.name}, part by part"
+    )
     parser.add_argument(
         "--folder", type=Path, default=machine.FOLDER, help="where the stores go (default: %(default)s)"
     )
     args = parser.parse_args()
-    unknown = [name for name in args.names if name not in MEASUREMENTS]
+    unknown = [name for name in args.names if name not in PARTS]
     if unknown:
-        parser.error(f"no measurement is called {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}")
-    about = {**machine.about(args.folder), "load before": machine.load()}
-    rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="wo-bench-", dir=args.folder) as folder:
-        for name in args.names or MEASUREMENTS:
-            print(f"measuring {name} ...", file=sys.stderr, flush=True)
-            rows += MEASUREMENTS[name](Path(folder))
-    about["load after"] = machine.load()
-    if args.json:
-        print(as_json(about, rows))
-    else:
-        print("\n".join(f"{name}: {value}" for name, value in about.items()), as_table(rows), sep="\n\n")
-    return 0
+        parser.error(f"no part is called {unknown[0]!r}; there are {', '.join(PARTS)}")
+    return args
 
 
 if __name__ == "__main__":

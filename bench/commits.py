@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from bench.effort import Effort
 from bench.report import Row, row
 
 ROUNDS = 5
@@ -17,12 +18,12 @@ COMMITS_MAX = 1_000_000  # where a commit costs nothing, the loop still ends
 BODY = "change the title of the first page to something that people like to read"
 
 
-def measure(folder: Path) -> list[Row]:
+def measure(folder: Path, effort: Effort) -> list[Row]:
     """Commit one row at a time, and a hundred at a time."""
     singles, batches = [], []
-    for _ in range(ROUNDS):
-        singles.append(single(folder, SECONDS))
-        batches.append(batched(folder, SECONDS))
+    for _ in range(effort.times(ROUNDS)):
+        singles.append(single(folder, effort.seconds(SECONDS)))
+        batches.append(batched(folder, effort.seconds(SECONDS)))
     return [
         row("commits", "single-row, durable", "/s", singles),
         row("commits", f"batches of {BATCH_ROWS}, durable", "rows/s", batches),

@@ -10,13 +10,14 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from huey import SqliteHuey
-
 from bench.processes import Held, held
 
+INSTALLED = find_spec("huey") is not None  # only by `make bench`
 DRAIN_SECONDS_MAX = 120.0
 LOOK_SECONDS = 0.02
 
@@ -32,7 +33,7 @@ class Queue:
 
 def open_queue(path: Path) -> Queue:
     """Open huey's file."""
-    huey = SqliteHuey("bench", filename=str(path), fsync=True, results=False)
+    huey = import_module("huey").SqliteHuey("bench", filename=str(path), fsync=True, results=False)
     notes: list[tuple[int, int]] = []
 
     def note(number: int) -> None:

@@ -12,29 +12,34 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import pool
+from bench.effort import Effort
 from bench.machine import cpu_seconds, resident_megabytes
 from bench.processes import ROOT
 from bench.report import Row, row
 
 SECONDS = 25.0
 SETTLE_SECONDS = 2.0
+SHOWN_SECONDS_MAX = 60.0
 LANES = 50
 SLOTS = 64
 
 
-def measure(folder: Path) -> list[Row]:
+def measure(folder: Path, effort: Effort) -> list[Row]:
     """Watch both at the same time."""
     jobs = pool.make_jobs(2 * LANES, LANES)
     pool.submit_together(folder / "idle-pool", jobs)
+    pool.open_store(folder / "idle-alone").close()
     with (
         _worker(folder / "idle-alone") as alone,
         _worker(folder / "idle-pool") as one,
         _worker(folder / "idle-pool") as two,
     ):
-        time.sleep(SETTLE_SECONDS)
+        for home, workers in ((folder / "idle-alone", 1), (folder / "idle-pool", 2)):
+            _wait_until_shown(home, workers)
+        time.sleep(effort.seconds(SETTLE_SECONDS))
         pids = (alone, one, two)
         before, began = [cpu_seconds(pid) for pid in pids], time.monotonic()
-        time.sleep(SECONDS)
+        time.sleep(effort.seconds(SECONDS))
         seconds = time.monotonic() - began
         shares = [(cpu_seconds(pid) - used) / seconds * 100 for pid, used in zip(pids, before, strict=True)]
         memory = [resident_megabytes(pid) for pid in pids]
@@ -44,6 +49,14 @@ def measure(folder: Path) -> list[Row]:
         row("idle", f"holder of {LANES} idle lanes, CPU", "%", [max(shares[1:])], at_most=0.2),
         row("idle", f"holder of {LANES} idle lanes, memory", "MB", [max(memory[1:])], at_most=45.0),
     ]
+
+
+def _wait_until_shown(home: Path, workers: int) -> None:
+    deadline = time.monotonic() + SHOWN_SECONDS_MAX
+    while pool.ask(home, "SELECT COUNT(*) FROM workers") != [(workers,)]:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the workers of {home.name} were not up within {SHOWN_SECONDS_MAX:g} s")
+        time.sleep(pool.LOOK_SECONDS)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import commits, huey_peer, pool
+from bench.effort import Effort
 from bench.processes import held
 from bench.report import Row, percentile, row
 from webordinary.core.job import Job
@@ -52,9 +53,9 @@ class Sample:
         return self.above_wake(latency) / percentile(self.commit, 50)
 
 
-def measure(folder: Path) -> list[Row]:
+def measure(folder: Path, effort: Effort) -> list[Row]:
     """Measure a few rounds."""
-    samples = [_round(folder / f"latency-{number}") for number in range(ROUNDS)]
+    samples = [_round(folder / f"latency-{number}", effort) for number in range(effort.times(ROUNDS))]
     held_commits = [one.in_commits(one.held) for one in samples]
     fresh_commits = [one.in_commits(one.fresh) for one in samples]
     in_a_row = [one.above_wake(one.held) / one.commit_in_a_row for one in samples]
@@ -67,7 +68,7 @@ def measure(folder: Path) -> list[Row]:
         row("latency", "wake-up by datagram, p50", "ms", [percentile(one.wake, 50) for one in samples]),
         row("latency", "commit at this pace, p50", "ms", [percentile(one.commit, 50) for one in samples]),
         row("latency", "commit in a row, mean", "ms", [one.commit_in_a_row for one in samples]),
-        *_rows("huey as it comes", [one.huey for one in samples]),
+        *(_rows("huey as it comes", [one.huey for one in samples]) if samples[0].huey else []),
     ]
 
 
@@ -78,11 +79,12 @@ def _rows(name: str, rounds: Sequence[Sequence[float]]) -> list[Row]:
     ]
 
 
-def _round(folder: Path) -> Sample:
+def _round(folder: Path, effort: Effort) -> Sample:
     folder.mkdir()
+    jobs, peers = effort.size(JOBS, least=5), huey_peer.INSTALLED and effort.peers
     home, notes, ear, heard = folder / "home", folder / "notes.json", folder / "ear", folder / "heard.json"
-    to_held = pool.make_jobs(JOBS + 1, 1)
-    to_fresh = pool.make_jobs(2 * JOBS, 2 * JOBS)[JOBS:]  # none of them the lane that is held
+    to_held = pool.make_jobs(jobs + 1, 1)
+    to_fresh = pool.make_jobs(2 * jobs, 2 * jobs)[jobs:]  # none of them the lane that is held
     with (
         held("bench.worker_process", [[str(home), str(SLOTS), str(notes)]]) as workers,
         held("bench.ear_process", [[str(ear), str(heard)]]) as ears,
@@ -99,8 +101,8 @@ def _round(folder: Path) -> Sample:
         fresh=[(started[job.id] - submitted[job.id]) / 1e6 for job in to_fresh],
         wake=[took / 1e6 for took in json.loads(heard.read_text("utf-8"))],
         commit=commit,
-        commit_in_a_row=1000 / commits.single(folder, COMMIT_SECONDS),
-        huey=_huey(folder / "huey.db"),
+        commit_in_a_row=1000 / commits.single(folder, effort.seconds(COMMIT_SECONDS)),
+        huey=_huey(folder / "huey.db", effort.size(HUEY_TASKS, least=5)) if peers else [],
     )
 
 
@@ -142,14 +144,14 @@ async def _pause() -> None:
     await asyncio.sleep(TICK_SECONDS * (1 + random.random()))
 
 
-def _huey(path: Path) -> list[float]:
+def _huey(path: Path, tasks: int) -> list[float]:
     queue = huey_peer.open_queue(path)
     notes = path.with_name("huey-notes.json")
     submitted: dict[int, int] = {}
     with held("bench.huey_process", [[str(path), str(notes)]]) as processes:
         processes[0].go()
         time.sleep(WARM_UP_SECONDS)
-        for number in range(HUEY_TASKS):
+        for number in range(tasks):
             submitted[number] = time.monotonic_ns()
             queue.task(number)
             time.sleep(2 * TICK_SECONDS * (1 + random.random()))

@@ -47,6 +47,12 @@ def cpu_seconds(pid: int) -> float:
     return nanoseconds / 1e9
 
 
+def busy_seconds(pid: int) -> float:
+    """Say the same of a process whose threads come and go; in steps of a clock tick, 10 ms as a rule."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def resident_megabytes(pid: int) -> float:
     """Say how much memory a process holds."""
     for line in Path(f"/proc/{pid}/status").read_text("ascii").splitlines():

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.effort import Effort
 from bench.mail_process import LANES
 from bench.processes import READY, ROOT, STOP_SECONDS
 from bench.report import Row, ratios, row
@@ -35,17 +36,17 @@ class Server:
     syncs_each: float = 0.0
 
 
-def measure(folder: Path) -> list[Row]:
+def measure(folder: Path, effort: Effort) -> list[Row]:
     """Send the same mails to both, turn by turn."""
-    rows = []
-    for connections in CONNECTIONS:
+    rows, mails = [], effort.size(MAILS, least=20)
+    for connections in CONNECTIONS if effort.share >= 1 else CONNECTIONS[-1:]:
         ours, theirs, syncs = [], [], []
-        for number in range(ROUNDS):
+        for number in range(effort.times(ROUNDS)):
             with _server(folder / f"mail-{connections}-{number}") as server:
-                ours.append(_rate(server.port, connections))
+                ours.append(_rate(server.port, connections, mails))
             syncs.append(server.syncs_each)
             with _server(None) as server:
-                theirs.append(_rate(server.port, connections))
+                theirs.append(_rate(server.port, connections, mails))
         many = f"{connections} connection{'s' if connections > 1 else ''}"
         rows += [
             row("mail", f"accepted over {many}", "/s", ours),
@@ -78,18 +79,20 @@ def _server(home: Path | None) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(STOP_SECONDS)
+        assert process.stdout is not None
+        process.stdout.close()
 
 
-def _rate(port: int, connections: int) -> float:
+def _rate(port: int, connections: int, mails: int) -> float:
     _send(port, range(-connections, 0))  # everybody is awake before the clock starts
-    parts = [range(part, MAILS, connections) for part in range(connections)]
+    parts = [range(part, mails, connections) for part in range(connections)]
     threads = [threading.Thread(target=_send, args=(port, part)) for part in parts]
     began = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return MAILS / (time.perf_counter() - began)
+    return mails / (time.perf_counter() - began)
 
 
 def _send(port: int, numbers: range) -> None:

@@ -18,17 +18,14 @@ import httpx
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from bench.checkout import FolderBlobs, SystemClock
 from bench.machine import resident_megabytes
-from bench.pages_store import HOT, LAST, LIMITS, TRY_KEY
+from bench.pages_store import HOT, LIMITS, TRY_KEY, Shape
 from bench.pool import ask
-from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.dashboard.app import create_app
 from webordinary.dashboard.parts import Parts
-from webordinary.system.clock import SystemClock
 
-TIMES = 20
-REQUESTS = 200
 HOST = "http://127.0.0.1:8025"
 STREAMS = {"/events", "/jobs/{job}/events"}  # they end when the browser leaves
 
@@ -68,24 +65,23 @@ class Samples:
     busy: str  # a job that told as much as a job may
     mail: str
     middle: str  # a job with half of all jobs before it
+    last: str  # the project of the last lane
 
     @classmethod
-    def of(cls, home: Path) -> Samples:
+    def of(cls, home: Path, shape: Shape) -> Samples:
         """Look some up."""
         ((busy,),) = ask(home, "SELECT job FROM job_events GROUP BY job ORDER BY COUNT(*) DESC LIMIT 1")
         ((mail,),) = ask(home, f"SELECT message_id FROM jobs WHERE id = '{busy}'")
-        ((middle,),) = ask(home, "SELECT id FROM jobs ORDER BY seq LIMIT 1 OFFSET 5000")
-        return cls(str(busy), str(mail), str(middle))
+        ((middle,),) = ask(
+            home, "SELECT id FROM jobs ORDER BY seq LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM jobs)"
+        )
+        return cls(str(busy), str(mail), str(middle), shape.last.project)
 
     def addresses(self) -> dict[str, list[str]]:
-        """Addresses for each route that can be read."""
+        """Addresses of routes that name something, or that are asked for in several ways."""
         job, hot = self.busy, f"{HOT.project}/{HOT.user}"
         return {
-            **{
-                path: [path]
-                for path in ("/", "/pool", "/metrics", "/dead", "/door", "/mail/sent", "/healthz")
-            },
-            "/lanes": ["/lanes", "/lanes?all=true&limit=200", f"/lanes?after={LAST.project}/user5"],
+            "/lanes": ["/lanes", "/lanes?all=true&limit=200", f"/lanes?after={self.last}/user5"],
             "/lanes/{project}/{user}": [f"/lanes/{hot}"],
             "/jobs": [
                 "/jobs",
@@ -102,12 +98,10 @@ class Samples:
             "/mail/{mail}/files/{number:int}": [f"/mail/{self.mail}/files/0"],
             "/mail/sent/{kind}/{about:path}": [f"/mail/sent/done/{job}"],
             "/try/{key}": [f"/try/{TRY_KEY}"],
-            **{path: [path] for path in ("/api", "/api/openapi.json", "/api/status", "/api/workers")},
             **{
                 path: [f"{path}?limit=200"]
                 for path in ("/api/lanes", "/api/mails", "/api/letters", "/api/dead")
             },
-            "/api/metrics": ["/api/metrics"],
             "/api/jobs": ["/api/jobs?limit=200", f"/api/jobs?limit=200&before={self.middle}"],
             "/api/lanes/{project}/{user}": [f"/api/lanes/{hot}?limit=200"],
             "/api/jobs/{job}": [f"/api/jobs/{job}"],
@@ -148,26 +142,29 @@ def readable(app: Starlette) -> Iterator[str]:
             yield route.path
 
 
-async def measure(home: Path) -> Answer:
-    """Ask for everything, a few times; and for 200 more with an eye on the memory."""
-    clock, samples = SystemClock(), Samples.of(home)
+async def measure(home: Path, shape: Shape, times: int) -> Answer:
+    """Ask for everything, a few times; and for ten times as much with an eye on the memory."""
+    clock, samples = SystemClock(), Samples.of(home, shape)
     backend = open_sqlite(home, clock, LIMITS)
     parts = Parts(backend, FolderBlobs(home / "blobs"), clock, LIMITS, send=_nowhere)
     app, known = create_app(parts, token="a-token-of-the-bench"), samples.addresses()
-    addresses = [address for path in readable(app) for address in known[path]]  # a new route must be added
+    addresses = [address for path in readable(app) for address in known.get(path, [path])]
+    unknown = [address for address in addresses if "{" in address]
+    if unknown:
+        raise LookupError(f"Samples.addresses has nothing to ask {unknown[0]} for")
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=HOST) as client:
         uri = f"{(home / STORE_NAME).as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as shell:
             asked = [
                 replace(
-                    await _asked(client, shell, address, samples.by_hand(address)),
+                    await _asked(client, shell, address, samples.by_hand(address), times),
                     address=samples.named(address),
                 )
                 for address in addresses
             ]
         gc.collect()
         before = resident_megabytes(os.getpid())
-        for number in range(REQUESTS):
+        for number in range(10 * times):
             await client.get(addresses[number % len(addresses)])
         after = resident_megabytes(os.getpid())
     backend.close()
@@ -175,11 +172,11 @@ async def measure(home: Path) -> Answer:
 
 
 async def _asked(
-    client: httpx.AsyncClient, shell: sqlite3.Connection, address: str, queries: Sequence[str]
+    client: httpx.AsyncClient, shell: sqlite3.Connection, address: str, queries: Sequence[str], times: int
 ) -> Asked:
     answer = await client.get(address)  # templates are read once
     taken, by_hand = [], []
-    for _ in range(TIMES):
+    for _ in range(times):
         began = time.perf_counter()
         answer = await client.get(address)
         taken.append((time.perf_counter() - began) * 1000)
@@ -196,4 +193,5 @@ async def _nowhere(_sender: str, _mail: bytes) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(asyncio.run(measure(Path(sys.argv[1]))))))
+    home, lanes, times = sys.argv[1:]
+    print(json.dumps(asdict(asyncio.run(measure(Path(home), Shape(int(lanes)), int(times))))))

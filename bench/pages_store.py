@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from webordinary.backends.folder_blobs import FolderBlobs
+from bench.checkout import FolderBlobs, SystemClock
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import Claim, Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
@@ -17,13 +17,11 @@ from webordinary.core.outcome import Done, Failed, Outcome, Retry
 from webordinary.core.site import Member, Project
 from webordinary.core.work import EVENTS_MAX, AgentEvent, EventKind
 from webordinary.ports.backend import Backend
-from webordinary.system.clock import SystemClock
 
-JOBS, LANES, PROJECTS = 10_000, 1_000, 100
+LANES, EDITORS = 1_000, 10  # editors of each site
+ROUNDS = 8  # jobs that each lane has behind it
 HOT = Lane("site0", "user0")  # has a tenth of all jobs
-LAST = Lane(f"site{PROJECTS - 1}", f"user{LANES // PROJECTS - 1}")
-WAITING, RUNNING, WORKERS = 500, 64, 4  # lanes with an open job; of these with a running one
-DEAD, FAILED = 200, 200
+WORKERS = 4
 AT_ONCE = 100
 # A lease that outlives the measurement; an attempt that failed is the last one.
 LIMITS = Limits(lease_seconds=36_000, beat_seconds=3_600, deliveries_max=1)
@@ -33,11 +31,44 @@ INSTRUCTION = "Change the title of the first page, please. " * 5
 TRY_KEY = "bench1"
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How much there is: by the number of lanes."""
+
+    lanes: int
+
+    def names(self) -> list[Lane]:
+        """All lanes: ten editors for each site."""
+        projects = self.lanes // EDITORS
+        return [Lane(f"site{one % projects}", f"user{one // projects}") for one in range(self.lanes)]
+
+    @property
+    def last(self) -> Lane:
+        """The last one, whose job waits."""
+        return self.names()[-1]
+
+    @property
+    def waiting(self) -> int:
+        """How many lanes have an open job."""
+        return self.lanes // 2
+
+    @property
+    def running(self) -> int:
+        """How many of these have a running one."""
+        return max(self.lanes // 16, WORKERS)
+
+    @property
+    def ended_badly(self) -> int:
+        """How many jobs are dead; and how many failed."""
+        return self.lanes // 5
+
+
 class Past:
     """Fills a store through the same verbs as everybody else, many at a time."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, shape: Shape) -> None:
         """Fill the store in a home folder; nothing in it has to survive a power cut."""
+        self.shape = shape
         self._clock = SystemClock()
         self.backend: Backend = open_sqlite(home, self._clock, LIMITS, synchronous="OFF")
         self._blobs = FolderBlobs(home / "blobs")
@@ -56,9 +87,9 @@ class Past:
             "pictures": f"{self._picture} {self._picture} index.html",
             "recap": "Asked: change the title — I changed it.\n" * 6,
         }
-        for number in range(PROJECTS):
-            await self.backend.directory.add_project(Project(f"site{number}"))
-        for lane in lanes():
+        for project in sorted({lane.project for lane in self.shape.names()}):
+            await self.backend.directory.add_project(Project(project))
+        for lane in self.shape.names():
             await self.backend.directory.add_member(Member(lane, address_of(lane)))
 
     async def mail(self, lane: Lane, *, key: str = "") -> None:
@@ -111,30 +142,24 @@ class Past:
             )
 
 
-def lanes() -> list[Lane]:
-    """All lanes: ten editors for each site."""
-    return [Lane(f"site{number % PROJECTS}", f"user{number // PROJECTS}") for number in range(LANES)]
-
-
 def address_of(lane: Lane) -> str:
     """Who writes."""
     return f"{lane.user}@{lane.project}.example"
 
 
-def fill(home: Path) -> None:
+def fill(home: Path, shape: Shape) -> None:
     """Make the store."""
-    asyncio.run(_fill(home))
+    asyncio.run(_fill(home, shape))
 
 
-async def _fill(home: Path) -> None:
-    past = Past(home)
+async def _fill(home: Path, shape: Shape) -> None:
+    past = Past(home, shape)
     try:
         await past.prepare()
-        rounds = (JOBS - LANES) // LANES - 1
-        for number in range(rounds):
+        for number in range(ROUNDS):
             for ending in _endings(past, number):
                 await asyncio.gather(*(past.whole(lane, outcome) for lane, outcome in ending))
-        for _ in range(LANES - 1):  # the hot lane, as many again as there are lanes
+        for _ in range(shape.lanes - 1):  # the hot lane, as many again as there are lanes
             await past.whole(HOT, past.done())
         await past.whole(HOT, past.done(), events=EVENTS_MAX)
         await _today(past)
@@ -146,27 +171,32 @@ async def _fill(home: Path) -> None:
 def _endings(past: Past, number: int) -> list[list[tuple[Lane, Outcome]]]:
     """One round over all lanes, in groups that are worked on at the same time."""
     special: dict[int, tuple[int, Outcome]] = {
-        2: (DEAD, Retry("the model did not answer within two minutes")),
-        3: (FAILED, Failed("There is no such page. Nothing was changed.")),
+        2: (past.shape.ended_badly, Retry("the model did not answer within two minutes")),
+        3: (past.shape.ended_badly, Failed("There is no such page. Nothing was changed.")),
     }
     count, other = special.get(number, (0, past.done()))
-    paired = [(lane, other if index < count else past.done()) for index, lane in enumerate(lanes())]
-    return [paired[start : start + AT_ONCE] for start in range(0, LANES, AT_ONCE)]
+    names = past.shape.names()
+    paired = [(lane, other if index < count else past.done()) for index, lane in enumerate(names)]
+    return [paired[start : start + AT_ONCE] for start in range(0, len(paired), AT_ONCE)]
 
 
 async def _today(past: Past) -> None:
     """One more job for each lane; half of them wait, some run."""
-    for start in range(0, LANES, AT_ONCE):
-        group = lanes()[start : start + AT_ONCE]
-        await asyncio.gather(*(past.mail(lane, key=TRY_KEY if lane == LAST else "") for lane in group))
-    for start in range(0, LANES - WAITING, AT_ONCE):
-        claims = await asyncio.gather(*(past.claim(lane) for lane in lanes()[start : start + AT_ONCE]))
+    shape, lanes = past.shape, past.shape.names()
+    for start in range(0, len(lanes), AT_ONCE):
+        group = lanes[start : start + AT_ONCE]
+        await asyncio.gather(*(past.mail(lane, key=TRY_KEY if lane == shape.last else "") for lane in group))
+    done = lanes[: -shape.waiting]
+    for start in range(0, len(done), AT_ONCE):
+        claims = await asyncio.gather(*(past.claim(lane) for lane in done[start : start + AT_ONCE]))
         await asyncio.gather(*(past.begin(claim, past.done()) for claim in claims))
         await asyncio.gather(*(past.backend.broker.release(claim) for claim in claims))
     names = [f"studio.{number}.w" for number in range(WORKERS)]
-    running = lanes()[-RUNNING:]
+    running = lanes[-shape.running :]
     held = [await past.claim(lane, names[index % WORKERS]) for index, lane in enumerate(running)]
     for index, name in enumerate(names):
-        presence = Presence(WorkerId(name), RUNNING // WORKERS, SystemClock().now(), "studio", index + 1)
+        presence = Presence(
+            WorkerId(name), shape.running // WORKERS, SystemClock().now(), "studio", index + 1
+        )
         await past.backend.broker.keep(presence, held[index::WORKERS])
     await asyncio.gather(*(past.begin(claim, None) for claim in held))

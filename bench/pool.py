@@ -11,13 +11,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.checkout import SystemClock
+from bench.machine import busy_seconds
 from bench.processes import Held, held
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend
-from webordinary.system.clock import SystemClock
 
 SUBMITS_AT_ONCE = 100
 DRAIN_SECONDS_MAX = 120.0
@@ -30,6 +31,7 @@ class Drained:
 
     from_go: float
     while_busy: float
+    cpu_micros: float  # of the workers, a job
 
 
 def open_store(home: Path) -> Backend:
@@ -77,15 +79,16 @@ def drain(home: Path, jobs: Sequence[Job], workers: int, slots: int) -> Drained:
     """Let worker processes drain what was submitted, and check order and exactly-once."""
     notes = [home / f"notes-{number}.json" for number in range(workers)]
     with held("bench.worker_process", [[str(home), str(slots), str(note)] for note in notes]) as processes:
-        went = time.time()
+        went, used = time.time(), sum(busy_seconds(process.pid) for process in processes)
         for process in processes:
             process.go()
         _wait_until_drained(home, processes)
+        used = sum(busy_seconds(process.pid) for process in processes) - used
         for process in processes:
             process.stop()
     check(home, jobs, notes)
     ((first, last),) = ask(home, "SELECT MIN(started_at), MAX(finished_at) FROM jobs")
-    return Drained(len(jobs) / (last - went), len(jobs) / (last - first))
+    return Drained(len(jobs) / (last - went), len(jobs) / (last - first), used / len(jobs) * 1e6)
 
 
 def check(home: Path, jobs: Sequence[Job], notes: Sequence[Path]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import median
+
+from bench.plot import Plot
 
 HEADINGS = ("measured", "result", "rounds", "aim", "")
 
@@ -33,6 +35,17 @@ class Row:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What one part of the bench measured; or why it could not."""
+
+    part: str
+    rows: Sequence[Row] = ()
+    plots: Sequence[Plot] = ()
+    failure: str = ""
+    load: str = field(default="", compare=False)  # of the machine, while it was measured
+
+
 def row(
     section: str,
     name: str,
@@ -57,8 +70,9 @@ def percentile(sample: Sequence[float], percent: float) -> float:
     return ordered[min(len(ordered) - 1, round(percent / 100 * (len(ordered) - 1)))]
 
 
-def as_table(rows: Sequence[Row]) -> str:
-    """Write the rows for people, a section at a time."""
+def as_table(results: Sequence[Results]) -> str:
+    """Write the rows for people, a section at a time; parts that failed come last, with the reason."""
+    rows = [one for part in results for one in part.rows]
     lines = [HEADINGS, *(_cells(one) for one in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
     written = [_line(HEADINGS, widths), _line(tuple("-" * width for width in widths), widths)]
@@ -68,30 +82,39 @@ def as_table(rows: Sequence[Row]) -> str:
             section = one.section
             written.append("")
         written.append(_line(_cells(one), widths))
-    return "\n".join(written)
+    failed = [f"{part.part}: FAILED: {part.failure}" for part in results if part.failure]
+    return "\n".join([*written, *([""] if failed else []), *failed])
 
 
-def as_json(about: dict[str, str], rows: Sequence[Row]) -> str:
+def as_json(about: dict[str, str], results: Sequence[Results]) -> str:
     """Write the rows for programs."""
-    return json.dumps({"about": about, "rows": [{**asdict(one), "met": one.met} for one in rows]}, indent=2)
+    return json.dumps(
+        {
+            "about": about,
+            "rows": [{**asdict(one), "met": one.met} for part in results for one in part.rows],
+            "failed": {part.part: part.failure for part in results if part.failure},
+        },
+        indent=2,
+    )
 
 
 def _cells(one: Row) -> tuple[str, ...]:
     aim = ""
     if one.at_least is not None:
-        aim = f">= {_number(one.at_least)} {one.unit}".rstrip()
+        aim = f">= {number(one.at_least)} {one.unit}".rstrip()
     if one.at_most is not None:
-        aim = f"<= {_number(one.at_most)} {one.unit}".rstrip()
+        aim = f"<= {number(one.at_most)} {one.unit}".rstrip()
     verdict = {True: "met", False: "missed", None: ""}[one.met]
-    rounds = "" if one.lowest == one.highest else f"{_number(one.lowest)} .. {_number(one.highest)}"
-    return f"{one.section}: {one.name}", f"{_number(one.value)} {one.unit}", rounds, aim, verdict
+    rounds = "" if one.lowest == one.highest else f"{number(one.lowest)} .. {number(one.highest)}"
+    return f"{one.section}: {one.name}", f"{number(one.value)} {one.unit}", rounds, aim, verdict
 
 
 def _line(cells: tuple[str, ...], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Write a number with as many digits as are of use."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"

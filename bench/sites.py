@@ -16,9 +16,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
+from bench.checkout import FolderBlobs, SystemClock
+from bench.effort import Effort
 from bench.report import Row, ratios, row
 from bench.stages import Notes, Watched, counted_programs
-from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import Claim, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
@@ -41,7 +42,6 @@ from webordinary.sites.builder import SiteBuilder
 from webordinary.sites.folder_publisher import FolderPublisher
 from webordinary.sites.git.repositories import GitRepositories
 from webordinary.sites.git.workspaces import GitWorkspaces
-from webordinary.system.clock import SystemClock
 
 ROUNDS = 9
 PAGES, PICTURES = 200, 20
@@ -72,13 +72,13 @@ NEW = "new conversation, mirror is there"
 COLD = "cold: worker that never saw the site"
 
 
-def measure(folder: Path) -> list[Row]:
+def measure(folder: Path, effort: Effort) -> list[Row]:
     """Do each kind of job once a round, and the same by hand."""
-    return asyncio.run(_measure(folder / "sites"))
+    return asyncio.run(_measure(folder / "sites", effort))
 
 
-async def _measure(folder: Path) -> list[Row]:
-    write_site(folder / "starter")
+async def _measure(folder: Path, effort: Effort) -> list[Row]:
+    write_site(folder / "starter", effort.size(PAGES, least=50))
     repository = folder / "repositories" / f"{LANE.project}.git"
     plain: list[float] = []
     by_hand: list[float] = []
@@ -86,7 +86,7 @@ async def _measure(folder: Path) -> list[Row]:
     with closing(_Shop(folder)) as shop:
         await shop.begin()
         await shop.job("first")  # the repository is made, the first release is whole
-        for number in range(ROUNDS):
+        for number in range(effort.times(ROUNDS)):
             jobs[WARM].append(await shop.job("first"))
             jobs[HELD].append(await shop.job("first", claim_anew=False))
             plain.append(_plain(repository, folder / "plain"))
@@ -269,13 +269,13 @@ def _run(*command: str, cwd: Path) -> None:
 # --- the site -------------------------------------------------------------------------------------------
 
 
-def write_site(folder: Path) -> None:
+def write_site(folder: Path, pages: int) -> None:
     """Write a site of many pages that link to each other, and some pictures."""
     chance = random.Random(4)
     for number in range(PICTURES):
         _file(folder, f"pictures/{number}.jpg").write_bytes(chance.randbytes(PICTURE_BYTES))
     _file(folder, "style.css").write_text("body { font: 1rem/1.5 serif }\n" * 100)
-    names = ["index.html", *(f"part{number % 10}/page{number}.html" for number in range(1, PAGES))]
+    names = ["index.html", *(f"part{number % 10}/page{number}.html" for number in range(1, pages))]
     for name in names:
         links = "\n".join(f'<li><a href="/{other}">{other}</a></li>' for other in chance.sample(names, 15))
         words = "\n".join(f"<p>{' '.join(chance.choices(WORDS, k=60))}.</p>" for _ in range(6))

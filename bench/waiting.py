@@ -7,6 +7,9 @@ import logging
 import time
 from pathlib import Path
 
+from bench.checkout import SystemClock
+from bench.effort import Effort
+from bench.plot import Plot
 from bench.pool import SUBMITS_AT_ONCE, open_store
 from bench.report import Row, ratios, row
 from webordinary.claim.worker import Worker
@@ -16,12 +19,12 @@ from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Outcome
 from webordinary.ports.handler import Stop
-from webordinary.system.clock import SystemClock
 
 ROUNDS = 3
 WAITING = (100, 1_000, 10_000, 50_000)
 SLOTS, SERVED = 64, 2_000
 SECONDS_MAX = 300.0
+GROWTH_AT_MOST = 2.0
 
 
 class Counting:
@@ -39,17 +42,26 @@ class Counting:
         return Done(delivery.job.instruction)
 
 
-def measure(folder: Path) -> list[Row]:
+def measure(folder: Path, effort: Effort) -> list[Row | Plot]:
     """Serve the first jobs of more and more waiting lanes, each of a project of its own."""
-    micros: dict[int, list[float]] = {lanes: [] for lanes in WAITING}
+    sizes = sorted({effort.size(lanes, least=20) for lanes in WAITING})
+    micros: dict[int, list[float]] = {lanes: [] for lanes in sizes}
     logging.disable(logging.INFO)
-    for number in range(ROUNDS):
-        for lanes in WAITING:
-            micros[lanes].append(asyncio.run(_serve(folder / f"waiting-{number}-{lanes}", lanes)))
-    logging.disable(logging.NOTSET)
-    rows = [row("waiting", f"CPU a job, {lanes:,} lanes wait", "us", micros[lanes]) for lanes in WAITING]
-    growth = ratios(micros[WAITING[-1]], micros[WAITING[0]])
-    return [*rows, row("waiting", f"... {WAITING[-1]:,} over {WAITING[0]:,}", "x", growth, at_most=2.0)]
+    try:
+        for number in range(effort.times(ROUNDS)):
+            for lanes in sizes:
+                micros[lanes].append(asyncio.run(_serve(folder / f"waiting-{number}-{lanes}", lanes)))
+    finally:
+        logging.disable(logging.NOTSET)
+    rows = [row("waiting", f"CPU a job, {lanes:,} lanes wait", "us", micros[lanes]) for lanes in sizes]
+    first, last = sizes[0], sizes[-1]
+    growth = ratios(micros[last], micros[first])
+    line = [(float(lanes), one.value) for lanes, one in zip(sizes, rows, strict=True)]
+    return [
+        *rows,
+        row("waiting", f"... {last:,} over {first:,}", "x", growth, at_most=GROWTH_AT_MOST),
+        Plot("waiting", "A claim's cost", "lanes that wait", "us of CPU a job", {"one job a lane": line}),
+    ]
 
 
 async def _serve(home: Path, lanes: int) -> float:
