@@ -29,7 +29,7 @@ from tests.authentication.world import (
 from webordinary.core.mail import Envelope
 from webordinary.mail.checks.checks import ChecksWhereNeeded, OfflineChecks, OriginChecks
 from webordinary.mail.checks.dkim_check import SIGNATURES_MAX
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.ports.mail_checks import Checks, Dmarc
 from webordinary.ports.resolver import LookupFailed, Resolver
 from webordinary.system.clock import SystemClock

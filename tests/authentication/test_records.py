@@ -2,12 +2,17 @@
 
 import pytest
 
-from webordinary.mail.checks.dmarc_record import dmarc_of
-from webordinary.mail.checks.headers import Ambiguous, read_message, sender_of
-from webordinary.mail.checks.names import plain_address, plain_domain, plain_selector
-from webordinary.mail.checks.suffixes import organization
-from webordinary.mail.checks.upstream_header import read_upstream
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.authentication_results import read_upstream
+from webordinary.mail.checks.dmarc import dmarc_of, organization
+from webordinary.mail.checks.headers import (
+    Ambiguous,
+    plain_address,
+    plain_domain,
+    plain_selector,
+    read_message,
+    sender_of,
+)
+from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.ports.mail_checks import Dmarc, Signature, Spf, Upstream
 
 

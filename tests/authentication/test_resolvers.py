@@ -12,10 +12,8 @@ import dns.rdatatype
 import dns.rrset
 import pytest
 
-from webordinary.mail.checks import live_resolver
-from webordinary.mail.checks.budget import TEXT_BYTES_MAX, Budget
-from webordinary.mail.checks.live_resolver import LiveResolver
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks import resolvers
+from webordinary.mail.checks.resolvers import TEXT_BYTES_MAX, Budget, LiveResolver, ZoneResolver
 from webordinary.ports.resolver import LookupFailed, Resolver
 
 ZONE = dedent(r"""
@@ -155,7 +153,7 @@ def test_nothing_is_remembered_too_but_not_for_long(
 ) -> None:
     assert live.txt("nobody.example") == live.txt("nobody.example") == []
     assert len(server.asked) == 1
-    now[0] = live_resolver.NOTHING_SECONDS + 1
+    now[0] = resolvers.NOTHING_SECONDS + 1
     live.txt("nobody.example")
     assert len(server.asked) == 2
 
@@ -164,11 +162,11 @@ def test_only_so_much_is_remembered(
     live: LiveResolver, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Strangers choose the names, so they could fill the memory."""
-    monkeypatch.setattr(live_resolver, "REMEMBERED_NAMES_MAX", 3)
+    monkeypatch.setattr(resolvers, "REMEMBERED_NAMES_MAX", 3)
     for number in range(10):
         live.txt(f"n{number}.example")
     assert len(live._memory) == 3
-    monkeypatch.setattr(live_resolver, "REMEMBERED_BYTES_MAX", 5)
+    monkeypatch.setattr(resolvers, "REMEMBERED_BYTES_MAX", 5)
     assert live.txt("a.example")
     assert len(live._memory) == 3
 

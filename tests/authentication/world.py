@@ -15,7 +15,7 @@ from tests.authentication.keys import HAS_ED25519, Key, ed25519_key, rsa_key
 from webordinary.core.mail import Authentication, Envelope, ParsedMail, Stretch, StretchKind
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.mail.checks.checks import OriginChecks
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.ports.mail_checks import Checks
 from webordinary.system.clock import SystemClock
 

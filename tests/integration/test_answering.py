@@ -18,7 +18,7 @@ from tests.reply.smtp_server import Inbox, smtp_server
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailRecord
 from webordinary.core.site import Member, Project
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.mail.dkim_signing import open_signer
 from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.ports.backend import Backend

@@ -28,7 +28,7 @@ from tests.mail_services.services import (
 )
 from webordinary.core.mail import MailState
 from webordinary.intake.authenticate import Trust
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.mail.services import endpoint as door_module
 from webordinary.mail.services import form
 from webordinary.mail.services.delivery import MAIL_BYTES, MIB

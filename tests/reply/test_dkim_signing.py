@@ -14,7 +14,7 @@ from tests.reply.smtp_server import smtp_server
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Envelope, Letter, LetterKind
 from webordinary.mail.checks.checks import OriginChecks
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.mail.dkim_signing import DkimSigner, SigningMailer, open_signer
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.reply.compose import Composed, compose

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.mail import keeping_mailer
-from webordinary.mail.folder_mailer import FolderMailer
-from webordinary.mail.keeping_mailer import KeepingMailer
+from webordinary.mail import folder_mailer
+from webordinary.mail.folder_mailer import FolderMailer, KeepingMailer
 from webordinary.ports.mailer import Sent, TryLater
 
 
@@ -47,7 +46,7 @@ class Stuck(FolderMailer):
 async def test_a_letter_does_not_wait_for_a_copy_that_takes_too_long(
     out: FolderMailer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(keeping_mailer, "COPY_SECONDS", 0.01)
+    monkeypatch.setattr(folder_mailer, "COPY_SECONDS", 0.01)
     mailer = KeepingMailer(out, Stuck(tmp_path / "copies"))
     assert await mailer.send(b"a letter", recipient="a@example.com", key="j1.done") == Sent()
     assert "takes longer" in caplog.text

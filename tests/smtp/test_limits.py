@@ -9,8 +9,7 @@ import pytest
 from tests.smtp.line import Gate, Line, listening
 from webordinary.mail.smtp import gateway as smtp_gateway
 from webordinary.mail.smtp import spool as smtp_spool
-from webordinary.mail.smtp.conversation import Conversation
-from webordinary.mail.smtp.gateway import subscriber
+from webordinary.mail.smtp.gateway import Conversation, subscriber
 
 ELSE_1, ELSE_2, ELSE_3 = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 MB = 1024 * 1024

@@ -1,17 +1,18 @@
-"""Mail into a folder: one `.eml` file a letter, there once and whole, whatever crashes meanwhile."""
+"""Letters into a folder: the only way out of a try-out, and a copy of what left by another way."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import hashlib
+import logging
 import os
 import re
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from webordinary.ports.mailer import Sent, TryLater
+from webordinary.ports.mailer import Letters, Mailer, Rejected, Sent, TryLater
 from webordinary.system.durable_folder import make_durable
 
 NAME_CHARACTERS = 80
@@ -95,3 +96,32 @@ def _name_once(unfinished: Path, target: Path) -> None:
         if error.errno not in _NO_LINKS:
             raise
         unfinished.replace(target)  # a file system without hard links: the same content under the same key
+
+
+COPY_SECONDS = 5.0  # a letter waits for its copy no longer
+log = logging.getLogger(__name__)
+
+
+class KeepingMailer:
+    """See `Mailer`."""
+
+    def __init__(self, mailer: Mailer, copies: Letters) -> None:
+        """Send by the one, keep in the other."""
+        self._mailer, self._copies = mailer, copies
+
+    async def send(
+        self, message: bytes, *, recipient: str, key: str, return_path: str = ""
+    ) -> Sent | TryLater | Rejected:
+        """See `Mailer.send`. The copy comes first: nothing may make a letter that is out look unsent."""
+        why_not = await self._keep(message, recipient, key)
+        if why_not:
+            log.warning("letter %s goes out, but no copy of it is kept: %s", key, why_not)
+        return await self._mailer.send(message, recipient=recipient, key=key, return_path=return_path)
+
+    async def _keep(self, message: bytes, recipient: str, key: str) -> str:
+        try:
+            async with asyncio.timeout(COPY_SECONDS):
+                kept = await self._copies.send(message, recipient=recipient, key=key)
+        except TimeoutError:
+            return f"that takes longer than {COPY_SECONDS:g} s"
+        return "" if isinstance(kept, Sent) else kept.reason

@@ -12,13 +12,12 @@ from webordinary.core.errors import BadInput
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.mail.checks.checks import ChecksWhereNeeded, OriginChecks
-from webordinary.mail.checks.live_resolver import LiveResolver
-from webordinary.mail.checks.zone_resolver import ZoneResolver
+from webordinary.mail.checks.resolvers import LiveResolver, ZoneResolver
 from webordinary.mail.dkim_signing import DkimSigner, SigningMailer, open_signer
+from webordinary.mail.folder_mailer import KeepingMailer
 from webordinary.mail.imap.connection import ImapAccount
 from webordinary.mail.imap.mailbox import ImapPoller
 from webordinary.mail.imap.pace import Pace
-from webordinary.mail.keeping_mailer import KeepingMailer
 from webordinary.mail.smtp.gateway import Listening, is_this_machine
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.backend import Backend

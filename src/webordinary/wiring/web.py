@@ -6,7 +6,7 @@ import asyncio
 
 from webordinary.core.mail import Letter
 from webordinary.dashboard.parts import Parts
-from webordinary.mail.smtp.client import hand_in
+from webordinary.mail.smtp.relay import hand_in
 from webordinary.ports.backend import Backend
 from webordinary.sites.folder_places import ProjectFolder
 from webordinary.sites.server import kept_path

@@ -20,7 +20,7 @@ from webordinary.core.views import Happening, JobView, LaneEvent, LaneView
 from webordinary.entrypoints.cli.desk import Desk
 from webordinary.entrypoints.cli.invocation import own_command
 from webordinary.identify.mail_id import mail_id
-from webordinary.mail.smtp.client import hand_in
+from webordinary.mail.smtp.relay import hand_in
 from webordinary.operations.first_start import SAMPLES
 from webordinary.system.child_processes import how_it_ended, send, start_child
 from webordinary.wiring.folders import sites_folder

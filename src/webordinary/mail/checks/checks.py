@@ -11,14 +11,14 @@ from dataclasses import replace
 from functools import partial
 
 from webordinary.core.mail import Envelope
-from webordinary.mail.checks.budget import Budget
+from webordinary.mail.checks.authentication_results import read_upstream, read_upstream_run
 from webordinary.mail.checks.dkim_check import (
     SIGNATURES_MAX,
     UNANSWERED,
     check_signatures,
     claimed_signatures,
 )
-from webordinary.mail.checks.dmarc_record import dmarc_of
+from webordinary.mail.checks.dmarc import dmarc_of, organization
 from webordinary.mail.checks.headers import (
     Ambiguous,
     Message,
@@ -26,9 +26,8 @@ from webordinary.mail.checks.headers import (
     recipients_of,
     sender_of,
 )
+from webordinary.mail.checks.resolvers import Budget
 from webordinary.mail.checks.spf_check import check_spf
-from webordinary.mail.checks.suffixes import organization
-from webordinary.mail.checks.upstream_header import read_upstream, read_upstream_run
 from webordinary.ports.clock import Clock
 from webordinary.ports.mail_checks import Checks, Dmarc, MailChecks
 from webordinary.ports.resolver import Resolver

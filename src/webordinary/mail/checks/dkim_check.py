@@ -21,10 +21,8 @@ import dkim  # type: ignore[import-untyped]
 
 from webordinary.core.mail import SignedParts
 from webordinary.intake.signed_view import relaxed
-from webordinary.mail.checks.headers import Field, Message, date_of
-from webordinary.mail.checks.names import plain_domain, plain_selector
-from webordinary.mail.checks.suffixes import organization
-from webordinary.mail.checks.tags import read_tags
+from webordinary.mail.checks.dmarc import organization
+from webordinary.mail.checks.headers import Field, Message, date_of, plain_domain, plain_selector
 from webordinary.ports.mail_checks import Signature
 from webordinary.ports.resolver import LookupFailed, Resolver
 
@@ -43,9 +41,10 @@ REQUIRED = ("v", "a", "d", "s", "h", "b", "bh")
 UNANSWERED = "its key could not be looked up just now"
 PART_OF_BODY = "it covers only a part of the body"
 
+_TAG = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII | re.IGNORECASE)
+_SPACE = " \t\r\n"
 _NUMBER = re.compile(r"[0-9]{1,12}", re.ASCII)
 _BREAK = re.compile(rb"\r?\n")
-_SPACE = " \t\r\n"
 
 _SILENT = logging.Logger("dkimpy")  # noqa: LOG001 - for nobody to find: it quotes strangers; see the facts
 _SILENT.addHandler(logging.NullHandler())
@@ -245,3 +244,16 @@ def _one_end(body: bytes) -> bytes:
 
 def _in_plain_words(error: str) -> str:
     return "the body was changed after signing" if error.startswith("body hash") else "it is not valid"
+
+
+def read_tags(text: str) -> dict[str, str] | None:
+    """Read `tag=value` pairs; None if they are none, or a tag is there twice. A last semicolon is fine."""
+    found: dict[str, str] = {}
+    parts = text.strip(_SPACE).removesuffix(";").split(";")
+    for part in parts:
+        tag, equals, value = part.partition("=")
+        tag = tag.strip(_SPACE)
+        if not equals or not _TAG.fullmatch(tag) or tag in found:
+            return None
+        found[tag] = value.strip(_SPACE)
+    return found

@@ -2,7 +2,8 @@
 
 Every reader of a mail (the parser of intake, dkimpy, the server before us) repairs broken headers in its own
 way, and a spoofer lives off the difference. Nothing is repaired here: what two programs could read in two
-ways is refused, with the reason.
+ways is refused, with the reason. Quotes, brackets, backslashes and NULs are legal in some addresses, and all
+known tricks live there: a name that can be read in more than one way is no name.
 """
 
 from __future__ import annotations
@@ -10,8 +11,45 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
-from webordinary.mail.checks.names import Address, plain_address
+DOMAIN_CHARACTERS_MAX = 253
+ADDRESS_CHARACTERS_MAX = 320
+
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*", re.ASCII | re.IGNORECASE)
+_SELECTOR = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63}){0,9}", re.ASCII | re.IGNORECASE)
+_LOCAL_PART = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,256}", re.ASCII | re.IGNORECASE)
+
+
+class Address(NamedTuple):
+    """A mail address."""
+
+    local: str
+    domain: str  # lower case
+
+
+def plain_domain(text: str) -> str:
+    """Read a domain, lower case; "" if it is none, or not plainly so."""
+    if len(text) > DOMAIN_CHARACTERS_MAX or not _DOMAIN.fullmatch(text):
+        return ""
+    return text.lower()
+
+
+def plain_selector(text: str) -> str:
+    """Read a DKIM selector; "" if it is none, or not plainly so."""
+    return text if _SELECTOR.fullmatch(text) else ""
+
+
+def plain_address(text: str) -> Address | None:
+    """Read an address; None if it is none, or not plainly so: no quotes, no routes, no second @."""
+    if len(text) > ADDRESS_CHARACTERS_MAX:
+        return None
+    local, at, domain = text.partition("@")
+    if not at or not _LOCAL_PART.fullmatch(local) or not plain_domain(domain):
+        return None
+    return Address(local, domain.lower())
+
 
 HEADER_BYTES_MAX = 256 * 1024
 FIELDS_MAX = 1000

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.mail import Envelope
 from webordinary.mail.checks.checks import OfflineChecks
-from webordinary.mail.checks.names import plain_address
-from webordinary.mail.checks.suffixes import organization
+from webordinary.mail.checks.dmarc import organization
+from webordinary.mail.checks.headers import plain_address
 from webordinary.ports.clock import Clock
 from webordinary.ports.mail_checks import Checks, Dmarc, Signature, Spf, Upstream
 

@@ -16,8 +16,8 @@ from typing import Any
 import spf  # type: ignore[import-untyped]
 
 from webordinary.core.mail import Envelope
-from webordinary.mail.checks.names import Address, plain_address, plain_domain
-from webordinary.mail.checks.suffixes import organization
+from webordinary.mail.checks.dmarc import organization
+from webordinary.mail.checks.headers import Address, plain_address, plain_domain
 from webordinary.ports.mail_checks import Spf
 from webordinary.ports.resolver import LookupFailed, Resolver
 

@@ -16,9 +16,8 @@ import re
 from collections.abc import Iterator
 from itertools import dropwhile
 
-from webordinary.mail.checks.headers import Field, Message
-from webordinary.mail.checks.names import plain_address, plain_domain
-from webordinary.mail.checks.suffixes import organization
+from webordinary.mail.checks.dmarc import organization
+from webordinary.mail.checks.headers import Field, Message, plain_address, plain_domain
 from webordinary.ports.mail_checks import Signature, Spf, Upstream
 
 NAME = "authentication-results"

@@ -1,10 +1,28 @@
-"""What a domain publishes about mail in its name."""
+"""DMARC: what a domain, else its organization, publishes about mail in its name.
+
+Organizations are found by the public suffix list as it was when the requirements were last locked. Private
+suffixes count too: two customers of one hosting provider are two organizations.
+"""
 
 from __future__ import annotations
 
-from webordinary.mail.checks.suffixes import organization
+from functools import cache
+
+from publicsuffixlist import PublicSuffixList
+
 from webordinary.ports.mail_checks import Dmarc
 from webordinary.ports.resolver import LookupFailed, Resolver
+
+
+def organization(domain: str) -> str:
+    """Name the organizational domain: one label more than the public suffix; a suffix stands for itself."""
+    return str(_list().privatesuffix(domain) or domain)
+
+
+@cache
+def _list() -> PublicSuffixList:
+    return PublicSuffixList()
+
 
 POLICIES = ("none", "quarantine", "reject")
 
