@@ -22,7 +22,8 @@ from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.sqlite.wakeups import SocketWakeups
-from webordinary.backends.wakeups import CLAIMS, LocalWakeups
+from webordinary.backends.wakeups import LocalWakeups
+from webordinary.claim.rows import CLAIMS
 from webordinary.core.errors import BackendUnavailable, ClaimLost, StoreBusy, StoreFull
 from webordinary.core.job import JobState, Submitted
 from webordinary.core.outcome import Done

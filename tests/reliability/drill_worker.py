@@ -19,7 +19,6 @@ from pathlib import Path
 
 from tests.reliability.audit import Carried
 from tests.reliability.drill_parts import LIMITS, append, die_with
-from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite import working
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.open import STORE_NAME
@@ -28,6 +27,7 @@ from webordinary.backends.sqlite.submitting import end
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.sqlite.wakeups import SocketWakeups
 from webordinary.backends.store import TransactionalBroker
+from webordinary.claim.rows import Nothing
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Claim, Delivery, Presence, WorkerId
 from webordinary.core.errors import ClaimLost

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conformance.world import LIMITS, ManualClock
-from webordinary.backends.memory.rows import JobRow, LaneRow
-from webordinary.backends.memory.waiting import WaitingRows
+from webordinary.backends.memory.rows import MemoryRows, WaitingRows
 from webordinary.backends.sqlite.claiming import ready_lanes
 from webordinary.backends.sqlite.schema import migrate
 from webordinary.backends.sqlite.submitting import submit
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.claim.fairness import RESERVED_LANES_MAX, FairChoice
-from webordinary.core.claim import WorkerId
+from webordinary.claim.rows import JobRow, LaneRow
+from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 
@@ -47,17 +47,27 @@ def rows_of(told: list[tuple[str, float, WorkerId | None, bool]]) -> list[LaneRo
     return rows
 
 
+def kept(rows: list[LaneRow]) -> MemoryRows:
+    """These lanes, and the other worker alive."""
+    store = MemoryRows(LIMITS)
+    store.now = NOW
+    store.lanes = {row.lane: row for row in rows}
+    store.show(Presence(OTHER, 4, NOW))
+    return store
+
+
 def ranked(rows: list[LaneRow]) -> list[Lane]:
     """All that are ready, by a rank in their project that counts what it has in hand."""
-    kept = [(row.wanted_since or 0.0, row) for row in rows if row.wanted_since is not None]
+    waiting = [(row.wanted_since or 0.0, row) for row in rows if row.wanted_since is not None]
     reserved = {OTHER: LIMITS.warm_seconds}
     ready = sorted(
         (since, row.lane)
-        for since, row in kept
+        for since, row in waiting
         if since + (reserved.get(row.last_worker, 0.0) if row.last_worker else 0.0) <= NOW
     )
     in_hand = {
-        project: sum(row.owned(NOW) for row in rows if row.lane.project == project) for project in "abcd"
+        project: sum(row.owned(NOW, LIMITS) for row in rows if row.lane.project == project)
+        for project in "abcd"
     }
     order = []
     for since, lane in ready:
@@ -73,8 +83,7 @@ def test_the_choice_is_the_same_as_ranking_all_lanes(
 ) -> None:
     """Oldest first beyond our patience, then the least loaded project, reading only a few."""
     rows = rows_of(told)
-    waiting = WaitingRows(rows, rows, lambda worker: worker == OTHER, NOW)
-    assert FairChoice(waiting, ME, NOW, LIMITS).lanes(most) == ranked(rows)[:most]
+    assert FairChoice(kept(rows).waiting(None), ME, NOW, LIMITS).lanes(most) == ranked(rows)[:most]
 
 
 def test_lanes_that_are_kept_for_others_are_passed_over_a_bounded_number_of_times() -> None:
@@ -88,7 +97,7 @@ def test_lanes_that_are_kept_for_others_are_passed_over_a_bounded_number_of_time
                 read.append(one)
                 yield one
 
-    choice = FairChoice(Counted(rows, rows, lambda _: True, NOW), ME, NOW, LIMITS)
+    choice = FairChoice(Counted(kept(rows), None), ME, NOW, LIMITS)
     assert choice.lanes(64) == []
     assert choice.retry_in() == LIMITS.warm_seconds
     assert len(read) <= RESERVED_LANES_MAX + 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
-from webordinary.backends.wakeups import Wakeups, job_topic
+from webordinary.backends.wakeups import Wakeups
+from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.job import ENDED, JobId
 from webordinary.core.views import JobView
 from webordinary.ports.broker import Recall
@@ -16,13 +15,6 @@ from webordinary.ports.clock import Clock
 T = TypeVar("T")
 
 SHORTEST_POLL_SECONDS = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """Nothing now; asking again is worth it after so many seconds, or when woken."""
-
-    retry_in: float = math.inf
 
 
 async def poll(

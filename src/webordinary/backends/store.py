@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from webordinary.backends.polling import Nothing, poll
-from webordinary.backends.wakeups import CLAIMS, Subscription, Wakeups, lane_topic, worker_topic
+from webordinary.backends.polling import poll
+from webordinary.backends.wakeups import Subscription, Wakeups
+from webordinary.claim.rows import CLAIMS, Nothing, lane_topic, worker_topic
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.job import Duplicate, Job, Submitted
 from webordinary.core.lane import Lane

@@ -6,29 +6,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
-from webordinary.core.claim import WorkerId
-from webordinary.core.job import JobId
-from webordinary.core.lane import Lane
-
-CLAIMS = "claims"
-WORKER = "worker "  # how the topics that nudge a worker begin
-LETTERS = "letters"
-
-
-def lane_topic(lane: Lane) -> str:
-    """Heard by the lane's owner: a job arrived."""
-    return f"lane {lane.key}"
-
-
-def worker_topic(worker: WorkerId) -> str:
-    """Heard by a worker: a beat is worth sending now."""
-    return f"{WORKER}{worker}"
-
-
-def job_topic(job: JobId) -> str:
-    """Heard by whoever waits for a job's result."""
-    return f"job {job}"
-
 
 class Subscription:
     """One waiter's ear on one topic."""

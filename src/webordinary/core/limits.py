@@ -11,6 +11,15 @@ BEATS_PER_LEASE = 3  # two lost beats are survivable
 DOUBLINGS_MAX = 64  # of a back-off: beyond any bound that makes sense, and within what a float can hold
 
 
+def believable(moment: float | None, now: float, most: float) -> float:
+    """A moment that was set at most so many seconds ahead; 0 if there is none.
+
+    One further away was written by a clock that was set back since. It counts as long over: nothing waits
+    for hours because a clock was wrong.
+    """
+    return moment if moment is not None and moment <= now + most else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The times and counts of the claim protocol. All are settings; the defaults fit ten-minute jobs."""
@@ -49,6 +58,27 @@ class Limits:
                 f"a lease of {self.lease_seconds:g} s needs beats closer than "
                 f"{self.lease_seconds / BEATS_PER_LEASE:g} s, so that two lost beats are survivable"
             )
+
+    # --- moments that the store's clock wrote down ---------------------------------------------------
+
+    def latest_lease(self, now: float) -> float:
+        """How far away a lease can end; one that ends later is no lease.
+
+        Twice its length: a clock that is set back a little takes no lane from a live owner.
+        """
+        return now + 2 * self.lease_seconds
+
+    def lease_holds(self, until: float | None, now: float) -> bool:
+        """Whether a lease has not run out."""
+        return believable(until, now, 2 * self.lease_seconds) > now
+
+    def parked_until(self, until: float | None, now: float) -> float:
+        """Until when a lane is parked; 0 if it never was."""
+        return believable(until, now, 2 * self.breaker_seconds)
+
+    def retry_at(self, due_at: float | None, now: float) -> float:
+        """When a job's back-off ends; 0 if it has none."""
+        return believable(due_at, now, 2 * self.retry_most_seconds)
 
     def retry_delay(self, attempt: int) -> float:
         """How long a job waits after its attempt number `attempt` failed."""

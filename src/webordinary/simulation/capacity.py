@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from webordinary.backends.memory.rows import JobRow
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.store import TransactionalBroker
 from webordinary.backends.wakeups import LocalWakeups
+from webordinary.claim.rows import JobRow
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
@@ -99,7 +99,7 @@ def rehearse(plan: Plan, *, seed: int = 0) -> Rehearsal:
             worker = Worker(presence, broker, handler, clock, Limits())
             pool[kernel.spawn(presence.worker, worker.run)] = worker
         kernel.run(_day(plan, store, pool, clock), max_virtual_seconds=MOST_DAYS * 24 * HOUR)
-        return _measured(plan, list(store.jobs.values()))
+        return _measured(plan, list(store.rows.jobs.values()))
 
 
 async def _day(plan: Plan, store: MemoryStore, pool: dict[Process, Worker], clock: SimClock) -> None:
@@ -108,7 +108,7 @@ async def _day(plan: Plan, store: MemoryStore, pool: dict[Process, Worker], cloc
         await clock.sleep(max(at - clock.monotonic(), 0.0))
         name = clock.unique()
         await store.submit(Job(JobId(name), lane, "change something", name, Arrival.QUEUE))
-    while any(lane.open for lane in store.lanes.values()):
+    while any(lane.open for lane in store.rows.lanes.values()):
         await clock.sleep(MINUTE)
     for process, worker in pool.items():
         worker.drain()

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from webordinary.backends.polling import Nothing
 from webordinary.backends.store import Store
 from webordinary.backends.wakeups import LocalWakeups
+from webordinary.claim.rows import Nothing
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Duplicate, Job, Submitted

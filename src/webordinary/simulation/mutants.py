@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from webordinary.backends.memory.rows import JobRow, LaneRow
+from webordinary.backends.loading import Call, Needs
 from webordinary.backends.memory.store import MemoryStore
-from webordinary.backends.polling import Nothing
-from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.lane_runner import LaneServer
 from webordinary.claim.release_reasons import LetGo
+from webordinary.claim.rows import JobRow, LaneRow, Nothing, Rows
+from webordinary.claim.rules import Rules
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, WorkerId
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Duplicate, Job, JobId, JobState, Submitted
@@ -22,7 +22,6 @@ from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Outcome, Preempted
 from webordinary.core.views import Happening
-from webordinary.ports.clock import Clock
 from webordinary.simulation.faults import EVERY_FAULT, Fault
 
 GENTLE = frozenset({Fault.HINTS, Fault.DUPLICATES, Fault.SKEW, Fault.BEFORE})
@@ -33,29 +32,34 @@ class Stepwise(MemoryStore):
 
     async def between_steps(self) -> None:
         """Let others act; now and then the next step never comes."""
-        await self._clock.sleep(self._clock.chance() * 2)
-        if self._clock.chance() < 0.1:  # noqa: PLR2004
+        await self.clock.sleep(self.clock.chance() * 2)
+        if self.clock.chance() < 0.1:  # noqa: PLR2004
             raise BackendUnavailable("the second step failed")
 
+    def ready(self, worker: WorkerId, only: Lane | None, *, exchange: bool) -> tuple[list[LaneRow], float]:
+        """Look which lane could be taken, and take none."""
+        return self.run_now(Call(Needs(), lambda rules: rules.ready(worker, 1, only, exchange=exchange)))
 
-class GatekeeperClaims(MemoryStore):
+
+class GatekeeperClaims(Rules):
     """The check claims the lane for a container that does not exist."""
 
-    async def owner(self, lane: Lane) -> Ownership | None:
+    def owner(self, lane: Lane) -> Ownership | None:
         """Write where only reading was asked."""
-        row = self._lane(lane)
-        if not row.owned(self._clock.now()):
+        row = self.rows.lane(lane) or self.rows.add_lane(lane)
+        if not row.owned(self.rows.now, self.limits):
             self._take(row, WorkerId("container-made-up"))
-        return await super().owner(lane)
+        return super().owner(lane)
 
 
-class RowAbsenceOnly(MemoryStore):
+class RowAbsenceOnly(Rules):
     """A claim succeeds only if there is no owner at all; an expired lease counts for nothing."""
 
-    def _ready(
+    def ready(
         self, worker: WorkerId, most: int, only: Lane | None, *, exchange: bool
     ) -> tuple[list[LaneRow], float]:
-        ready, retry_in = super()._ready(worker, most, only, exchange=exchange)
+        """Pass over lanes of dead owners."""
+        ready, retry_in = super().ready(worker, most, only, exchange=exchange)
         return [row for row in ready if row.worker is None], retry_in
 
 
@@ -64,16 +68,16 @@ class CheckThenSend(Stepwise):
 
     async def submit(self, job: Job) -> Submitted | Duplicate:
         """Trust an old look at the owner."""
-        known = self._by_message.get((job.lane, job.message_id))
+        known = self.rows.job_of_message(job.lane, job.message_id)
         if known is not None:
             return Duplicate(known)
-        owned = self._lane(job.lane).owned(self._clock.now())
-        await self._clock.sleep(self._clock.chance() * 2)
-        row = self._lane(job.lane)
-        wanted = row.wanted_since
+        owned = await self.owner(job.lane) is not None
+        await self.clock.sleep(self.clock.chance() * 2)
+        row = self.rows.lane(job.lane)
+        wanted = row.wanted_since if row else None
         answer = await super().submit(job)
         if owned:
-            row.wanted_since = wanted
+            self.rows.lanes[job.lane].wanted_since = wanted
         return answer
 
 
@@ -82,9 +86,9 @@ class ReleaseWithoutSecondLook(Stepwise):
 
     async def release(self, claim: Claim) -> None:
         """Trust an old look at the queue."""
-        row = self.lanes[claim.lane]
+        row = self.rows.lanes[claim.lane]
         empty = not row.open
-        await self._clock.sleep(self._clock.chance() * 2)
+        await self.clock.sleep(self.clock.chance() * 2)
         wanted = row.wanted_since
         await super().release(claim)
         if empty:
@@ -96,8 +100,8 @@ class ReleaseWithoutSecondLook(Stepwise):
         """Exchange by two steps: release, then claim."""
         if room:
             return await super().claim(worker, room, idle, only)
-        ready, retry_in = self._ready(worker, 1, only, exchange=True)
-        spare = next((claim for claim in idle if self._spare(claim)), None)
+        ready, retry_in = self.ready(worker, only, exchange=True)
+        spare = next((claim for claim in idle if self.rules.is_spare(claim)), None)
         if not ready or spare is None:
             return Nothing(retry_in)
         await self.release(spare)
@@ -106,7 +110,7 @@ class ReleaseWithoutSecondLook(Stepwise):
         return Claimed(claims, (spare,))
 
 
-class NoSweep(MemoryStore):
+class NoSweep(Rules):
     """Nothing ever looks for stranded lanes."""
 
 
@@ -118,15 +122,18 @@ class RequestBounced(MemoryStore):
     async def submit(self, job: Job) -> Submitted | Duplicate:
         """Ask for an owner whether there is one or not."""
         answer = await super().submit(job)
-        self._want(self._lane(job.lane))
+        row = self.rows.lanes[job.lane]
+        if row.wanted_since is None:
+            row.wanted_since = self.clock.now()
+            row.wanted_from = row.due_from(self.clock.now(), self.limits)
         return answer
 
     async def claim(
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """Bounce requests of owned lanes."""
-        for row in self.lanes.values():
-            if row.wanted_since is not None and row.owned(self._clock.now()):
+        for row in self.rows.lanes.values():
+            if row.wanted_since is not None and row.owned(self.clock.now(), self.limits):
                 row.wanted_from += 1e-6
                 if row.wanted_from >= 3e-6:  # noqa: PLR2004
                     row.wanted_since = None
@@ -134,78 +141,80 @@ class RequestBounced(MemoryStore):
         return await super().claim(worker, room, idle, only)
 
 
-class NoFencing(MemoryStore):
+class NoFencing(Rules):
     """Whoever once was given a job may settle it."""
 
-    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
+    def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
         """Believe a former owner."""
-        row, job = self.lanes[delivery.claim.lane], self.jobs[delivery.job.id]
+        lane, job = self.rows.lane(delivery.claim.lane), self.rows.job(delivery.job.id)
+        assert lane is not None
+        assert job is not None
         if job.state is JobState.RUNNING:
-            self._settle(row, job, outcome)
-        return self._next(row, delivery.claim) if more and row.held_by(delivery.claim) else Nothing()
+            self._settle(lane, job, outcome)
+        return self._next(lane, delivery.claim) if more and lane.held_by(delivery.claim) else Nothing()
 
 
-class InterruptLeavesHead(MemoryStore):
+class InterruptLeavesHead(Rules):
     """An interrupted job is not settled: its message stays in flight and blocks the lane."""
 
-    def __init__(self, limits: Limits, clock: Clock, wakeups: Wakeups) -> None:
+    def __init__(self, rows: Rows, limits: Limits) -> None:
         """Start with no message in flight."""
-        super().__init__(limits, clock, wakeups)
+        super().__init__(rows, limits)
         self._in_flight: set[tuple[JobId, int]] = set()
 
-    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
+    def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
         """Forget to settle what was interrupted."""
         if isinstance(outcome, Preempted):
             self._held(delivery.claim)
             self._in_flight.add((delivery.job.id, delivery.claim.fence))
             return Nothing()
-        return await super().settle(delivery, outcome, more=more)
+        return super().settle(delivery, outcome, more=more)
 
-    def _next(self, row: LaneRow, claim: Claim) -> Delivery | Nothing:
-        if row.head is not None and (row.head.job.id, claim.fence) in self._in_flight:
+    def _next(self, lane: LaneRow, claim: Claim) -> Delivery | Nothing:
+        if lane.head is not None and (lane.head.job.id, claim.fence) in self._in_flight:
             return Nothing()
-        return super()._next(row, claim)
+        return super()._next(lane, claim)
 
 
-class NeverGivesWay(MemoryStore):
+class NeverGivesWay(Rules):
     """An idle owner keeps its lane for the full thirty minutes, whoever waits."""
 
-    async def claim(
+    def claim(
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """Offer nothing in exchange."""
         del idle
-        return await super().claim(worker, room, (), only)
+        return super().claim(worker, room, (), only)
 
 
-class FenceRestarts(MemoryStore):
+class FenceRestarts(Rules):
     """Releasing deletes the row, and the fence with it."""
 
-    def _let_go(self, row: LaneRow, why: Happening) -> None:
-        super()._let_go(row, why)
-        row.fence = 0
+    def _let_go(self, lane: LaneRow, why: Happening) -> None:
+        super()._let_go(lane, why)
+        lane.fence = 0
 
 
-class PrefetchTwo(MemoryStore):
+class PrefetchTwo(Rules):
     """The owner is given the head and the job behind it."""
 
-    def _next(self, row: LaneRow, claim: Claim) -> Delivery | Nothing:
-        answer = super()._next(row, claim)
-        if isinstance(answer, Delivery) and len(row.open) > 1 and row.open[1].state is JobState.QUEUED:
-            row.open[1].state, row.open[1].fence = JobState.RUNNING, claim.fence
+    def _next(self, lane: LaneRow, claim: Claim) -> Delivery | Nothing:
+        answer = super()._next(lane, claim)
+        if isinstance(answer, Delivery) and len(lane.open) > 1 and lane.open[1].state is JobState.QUEUED:
+            lane.open[1].state, lane.open[1].fence = JobState.RUNNING, claim.fence
         return answer
 
 
-class CommitNotIdempotent(MemoryStore):
+class CommitNotIdempotent(Rules):
     """Settling twice does it twice: a repeated call after a lost answer owes a second reply."""
 
-    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
+    def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
         """Owe again on every call."""
-        job = self.jobs[delivery.job.id]
-        settled_before = job.state is not JobState.RUNNING
-        answer = await super().settle(delivery, outcome, more=more)
-        if settled_before and job.replies_owed:
-            job.replies_owed.add(f"again {len(job.replies_owed)}")
+        job = self.rows.job(delivery.job.id)
+        settled_before = job is not None and job.state is not JobState.RUNNING
+        answer = super().settle(delivery, outcome, more=more)
+        if job is not None and settled_before and job.replies_owed:
+            job.replies_owed |= {f"again {len(job.replies_owed)}"}
         return answer
 
 
@@ -216,7 +225,7 @@ class RequestConsumedFirst(Stepwise):
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """Consume, pause, claim."""
-        ready, retry_in = self._ready(worker, 1, only, exchange=not room)
+        ready, retry_in = self.ready(worker, only, exchange=not room)
         if not ready:
             return Nothing(retry_in)
         wanted, ready[0].wanted_since = ready[0].wanted_since, None
@@ -234,12 +243,12 @@ class SideTaskBeats(LaneServer):
         return self.reason is not LetGo.LOST
 
 
-class DeadOwnerKeepsHead(MemoryStore):
+class DeadOwnerKeepsHead(Rules):
     """The next owner waits for the lost owner's job instead of running it again."""
 
-    def _redeliverable(self, row: LaneRow, head: JobRow) -> bool:
+    def _redeliverable(self, lane: LaneRow, head: JobRow) -> bool:
         del head
-        row.parked_until = self._clock.now() + 1e6
+        lane.parked_until = self.rows.now + self.limits.breaker_seconds
         return False
 
 
@@ -247,7 +256,8 @@ class DeadOwnerKeepsHead(MemoryStore):
 class Mutant:
     """A wrong protocol, and under which weather it is tried."""
 
-    store: type[MemoryStore] = MemoryStore
+    rules: type[Rules] = Rules
+    store: type[MemoryStore] = MemoryStore  # what is wrong between two steps is wrong in a store
     server: type[LaneServer] = LaneServer
     sweep: bool = True
     faults: frozenset[Fault] = EVERY_FAULT
@@ -255,22 +265,24 @@ class Mutant:
     @property
     def what(self) -> str:
         """What is wrong with it."""
-        wrong: type = self.store if self.store is not MemoryStore else self.server
+        wrong = next(
+            part for part in (self.rules, self.store, self.server) if part not in (Rules, MemoryStore)
+        )
         return (wrong.__doc__ or "").partition("\n")[0]
 
     @property
     def has_control(self) -> bool:
         """Whether the right protocol must survive the same weather without its sweep."""
-        return not self.sweep and self.store is not NoSweep
+        return not self.sweep and self.rules is not NoSweep
 
 
 MUTANTS: dict[str, Mutant] = {
     "gatekeeper-claims": Mutant(GatekeeperClaims),
     "row-absence-only": Mutant(RowAbsenceOnly),
-    "check-then-send": Mutant(CheckThenSend, sweep=False, faults=GENTLE),
-    "release-without-second-look": Mutant(ReleaseWithoutSecondLook, sweep=False, faults=GENTLE),
+    "check-then-send": Mutant(store=CheckThenSend, sweep=False, faults=GENTLE),
+    "release-without-second-look": Mutant(store=ReleaseWithoutSecondLook, sweep=False, faults=GENTLE),
     "no-sweep": Mutant(NoSweep, sweep=False),
-    "request-bounced": Mutant(RequestBounced),
+    "request-bounced": Mutant(store=RequestBounced),
     "no-fencing": Mutant(NoFencing),
     "interrupt-leaves-head": Mutant(InterruptLeavesHead),
     "never-gives-way": Mutant(NeverGivesWay),
@@ -278,6 +290,6 @@ MUTANTS: dict[str, Mutant] = {
     "fence-restarts": Mutant(FenceRestarts),
     "prefetch-two": Mutant(PrefetchTwo),
     "commit-not-idempotent": Mutant(CommitNotIdempotent),
-    "request-consumed-first": Mutant(RequestConsumedFirst, sweep=False, faults=GENTLE),
+    "request-consumed-first": Mutant(store=RequestConsumedFirst, sweep=False, faults=GENTLE),
     "dead-owner-keeps-head": Mutant(DeadOwnerKeepsHead),
 }

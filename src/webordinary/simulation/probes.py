@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
+from webordinary.backends.loading import Call, Needs
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.sqlite.claiming import pressure
 from webordinary.backends.sqlite.engine import Engine
@@ -46,13 +47,13 @@ class MemoryProbe:
 
     def __init__(self, store: MemoryStore) -> None:
         """Look into this store."""
-        self._store = store
+        self._store, self._rows = store, store.rows
 
     def jobs_of(self, lane: Lane) -> dict[JobId, JobFacts]:
         """See `Probe.jobs_of`."""
         return {
             job: JobFacts(row.state, row.attempt, row.fence, len(row.replies_owed))
-            for job, row in self._store.jobs.items()
+            for job, row in self._rows.jobs.items()
             if row.job.lane == lane
         }
 
@@ -60,12 +61,12 @@ class MemoryProbe:
         """See `Probe.fingerprint`."""
         return tuple(
             (row.lane, row.worker, row.fence, row.lease_until, row.wanted_since, len(row.open))
-            for row in self._store.lanes.values()
+            for row in self._rows.lanes.values()
         )
 
     def longest_wait(self) -> float:
         """See `Probe.longest_wait`."""
-        return self._store.pressure()[1]
+        return self._store.run_now(Call(Needs(), lambda rules: rules.rows.index().pressure()))[1]
 
 
 class SqliteProbe:

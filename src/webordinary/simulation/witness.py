@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from webordinary.backends.polling import Nothing
+from webordinary.claim.rows import Nothing
 from webordinary.core.claim import Claim, Claimed, Delivery, Pulse
 from webordinary.core.job import ENDED, MOVES, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane

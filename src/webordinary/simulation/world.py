@@ -152,7 +152,7 @@ class World:
 
     def _probe(self) -> Probe:
         if self.schedule.backend == "memory":
-            self._memory = self.mutant.store(LIMITS, self.clock, self.wakeups)
+            self._memory = self.mutant.store(LIMITS, self.clock, self.wakeups, self.mutant.rules)
             return MemoryProbe(self._memory)
         in_memory = Path("/dev/shm")  # noqa: S108 - durability has a test of its own
         self._folder = Path(tempfile.mkdtemp(dir=in_memory if in_memory.is_dir() else None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -17,44 +17,20 @@ from webordinary.backends.aws.rows import JOB, job_key, lane_key
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.texts import instructions
 from webordinary.backends.aws.values import Item
+from webordinary.backends.loading import Needs
 from webordinary.core.errors import BackendUnavailable
-from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.mail import LetterKind
 from webordinary.ports.clock import Clock
 
 T = TypeVar("T")
-Verb = Callable[[Model], Awaitable[T]]
+Verb = Callable[[Model], T]
+Also = Mapping[str, Sequence[Key]]  # items of other tables, by table
 
 LOOKS = 5  # at a lane that changes while it is read
 ATTEMPTS = 60  # of those who change one lane at the same moment one always gets through
 PAUSE_SECONDS, PAUSE_MOST_SECONDS = 0.005, 0.25
-
-
-def no_jobs(_lane: Item) -> Sequence[str]:
-    """Read none of a lane's jobs."""
-    return ()
-
-
-def head_only(lane: Item) -> Sequence[str]:
-    """Read the job that a lane is at."""
-    return lane["open"][:1]  # type: ignore[no-any-return]
-
-
-def head_and_next(lane: Item) -> Sequence[str]:
-    """Read the job that a lane is at, and the one after it."""
-    return lane["open"][:2]  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a verb has to see."""
-
-    lanes: Sequence[Lane]
-    jobs_of: Callable[[Item], Sequence[str]] = no_jobs
-    jobs: Sequence[JobId] = ()
-    also: Mapping[str, Sequence[Key]] = field(default_factory=dict)
 
 
 class Lanes:
@@ -68,18 +44,18 @@ class Lanes:
         self._hints = hints
         self._turns: dict[Lane, _Turn] = {}
 
-    async def change(self, reading: Reading, verb: Verb[T]) -> T:
+    async def change(self, needs: Needs, verb: Verb[T], also: Also | None = None) -> T:
         """Carry out a verb. What it raises leaves no trace; what it says is true when this comes back."""
-        async with self._one_at_a_time(reading.lanes):
+        async with self._one_at_a_time(needs.lanes):
             tried: _Tried[T] | None = None
             owed_before: set[tuple[str, LetterKind]] = set()
             for attempt in range(ATTEMPTS):
-                model = await self.read(reading)
+                model = await self.read(needs, also)
                 if tried is not None and tried.was_written(model):
                     await self._hints.told(tried.model, tried.made)
                     return tried.answer
                 model.letters_known |= owed_before
-                answer, token = await verb(model), new_token()
+                answer, token = verb(model), new_token()
                 made = changes_of(model, list(model.lanes), self.settings, self.clock, token)
                 try:
                     await self.write(model, made, token)
@@ -88,36 +64,36 @@ class Lanes:
                     tried = _Tried(model, made, token, answer)
                     owed_before |= {made.letters[place] for place in refused.failed if place in made.letters}
                 await self.pause(attempt)
-        names = ", ".join(str(lane) for lane in reading.lanes)
+        names = ", ".join(str(lane) for lane in needs.lanes)
         raise BackendUnavailable(f"others kept changing {names}; nothing was stored, try again")
 
-    async def read(self, reading: Reading) -> Model:
+    async def read(self, needs: Needs, also: Also | None = None) -> Model:
         """Read lanes and their jobs as they were at one moment.
 
         Lanes come first, so a job is never older than its lane; where it is newer, somebody changed both
         meanwhile, and they are read again. Who keeps being overtaken goes on: the write's condition decides.
         """
         for _ in range(LOOKS):
-            model, is_torn = await self._read_once(reading)
+            model, is_torn = await self._read_once(needs, also or {})
             if not is_torn:
                 break
         return model
 
-    async def _read_once(self, reading: Reading) -> tuple[Model, bool]:
+    async def _read_once(self, needs: Needs, also: Also) -> tuple[Model, bool]:
         lanes, jobs = self.settings.lanes, self.settings.jobs
-        wanted: dict[str, list[Key]] = {lanes: [lane_key(lane) for lane in reading.lanes], jobs: []}
-        wanted[jobs] += [job_key(job) for job in reading.jobs]
-        for table, keys in reading.also.items():
+        wanted: dict[str, list[Key]] = {lanes: [lane_key(lane) for lane in needs.lanes], jobs: []}
+        wanted[jobs] += [job_key(job) for job in needs.jobs]
+        for table, keys in also.items():
             wanted.setdefault(table, []).extend(keys)
         found = await self.dynamo.get_many(wanted)
         rows = [item for item in found[jobs] if item["part"] == JOB]
-        read = {item["jobId"] for item in rows} | set(reading.jobs)
-        further = [job for lane in found[lanes] for job in reading.jobs_of(lane) if job not in read]
+        read = {item["jobId"] for item in rows} | set(needs.jobs)
+        further = [job for lane in found[lanes] for job in lane["open"][: needs.open_jobs] if job not in read]
         if further:
             rows += (await self.dynamo.get_many({jobs: [job_key(job) for job in further]}))[jobs]
-        keys_read = {lane.key for lane in reading.lanes}
+        keys_read = {lane.key for lane in needs.lanes}
         rows = [item for item in rows if item["lane"] in keys_read]
-        model = Model(self.limits, self.clock, self.settings.skew_seconds)
+        model = Model(self.limits, self.clock.now(), self.settings.skew_seconds)
         model.fill(found[lanes], rows, await instructions(self.dynamo, jobs, rows))
         model.found = found
         return model, _is_torn(found[lanes], rows)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from webordinary.backends.aws.callbacks import Callbacks
 from webordinary.backends.aws.changes import changes_of
-from webordinary.backends.aws.changing import Lanes, Reading, head_only
+from webordinary.backends.aws.changing import Lanes
 from webordinary.backends.aws.dynamo import Where, new_token
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.model import Model
@@ -17,8 +17,8 @@ from webordinary.backends.aws.rows import OPEN, lane_key, lane_row
 from webordinary.backends.aws.tables import BUSY_INDEX, OWNER_INDEX, WANTED_INDEX
 from webordinary.backends.aws.values import Item
 from webordinary.backends.aws.workers import Workers
-from webordinary.backends.memory.rows import LaneRow
-from webordinary.backends.polling import Nothing
+from webordinary.backends.loading import HEAD, Needs
+from webordinary.claim.rows import LaneRow, Nothing
 from webordinary.core.claim import Claim, Claimed, Interrupt, Presence, Pulse, WorkerId
 from webordinary.core.lane import Lane
 
@@ -47,7 +47,7 @@ class Claiming:
             model = await self._model(worker, idle, only)
             if model is None:
                 return Nothing()
-            answer = await model.claim(worker, room, idle, only)
+            answer = model.rules.claim(worker, room, idle, only)
             if only is None:
                 self._pressure.saw(model.lanes.values())  # without those that are taken now
             if isinstance(answer, Nothing):
@@ -65,7 +65,7 @@ class Claiming:
         if not waiting:
             self._pressure.saw(())
             return None
-        model = await self._lanes.read(Reading(list({*waiting, *(claim.lane for claim in idle)})))
+        model = await self._lanes.read(Needs(list({*waiting, *(claim.lane for claim in idle)})))
         wanted = [row for row in model.lanes.values() if row.wanted_since is not None]
         last = {row.last_worker for row in wanted if row.last_worker is not None} - {worker}
         model.fill_workers(await self._workers.seen(list(last)))
@@ -142,11 +142,14 @@ class Claiming:
         held, now = dict(named), self._clock.now()
         unnamed = [lane for lane in self._taken.get(worker, ()) if lane not in held]
         if unnamed:
-            held |= (await self._lanes.read(Reading(unnamed))).lanes
+            held |= (await self._lanes.read(Needs(unnamed))).lanes
         self._taken[worker] = {lane for lane, row in held.items() if row.worker == worker}
         if not self._taken[worker]:
             del self._taken[worker]
-        return sum(bool(row.open) and row.worker == worker and row.owned(now) for row in held.values())
+        limits = self._lanes.limits
+        return sum(
+            bool(row.open) and row.worker == worker and row.owned(now, limits) for row in held.values()
+        )
 
     async def _renew(self, claim: Claim, by: WorkerId) -> Item | None:
         """Renew a lease, unless it is no longer ours; and tell whoever waits that the job still runs."""
@@ -170,24 +173,20 @@ class Claiming:
     async def _forget_token(self, claim: Claim, token: str) -> None:
         """Nobody waits for the running job any more; it goes on, and its end is told by mail only."""
 
-        async def verb(model: Model) -> None:
+        def verb(model: Model) -> None:
             row = model.lanes.get(claim.lane)
             if row is not None and row.head is not None and row.held_by(claim):
                 model.dropped_tokens.add(token)
 
-        await self._lanes.change(Reading([claim.lane], head_only), verb)
+        await self._lanes.change(Needs([claim.lane], HEAD), verb)
 
     async def _who_waits(self) -> tuple[int, float]:
         if not self._pressure.known:
             waiting = await self._waiting()
-            self._pressure.saw((await self._lanes.read(Reading(waiting))).lanes.values() if waiting else ())
+            self._pressure.saw((await self._lanes.read(Needs(waiting))).lanes.values() if waiting else ())
         return self._pressure.told()
 
-    # --- letting go -------------------------------------------------------------------------------
-
-    async def release(self, claim: Claim) -> None:
-        """See `Broker.release`. The item and its fence stay."""
-        await self._lanes.change(Reading([claim.lane], head_only), lambda model: model.release(claim))
+    # --- sweeping ---------------------------------------------------------------------------------
 
     async def sweep(self) -> tuple[int, bool]:
         """See `Broker.sweep`; say also whether any lane waits now.
@@ -197,15 +196,15 @@ class Claiming:
         await self._callbacks.give_those_owed()
         where = Where(self._settings.lanes, ("busy", OPEN), BUSY_INDEX)
         lanes = [Lane.from_key(key["projectKey"]) for key in await self._dynamo.query(where)]
-        rows = (await self._lanes.read(Reading(lanes))).lanes if lanes else {}
-        self._pressure.saw(rows.values())
-        now, found = self._clock.now(), 0
-        for lane, row in rows.items():
-            vain = row.wanted_since is not None and (row.owned(now) or not row.open)
-            stranded = row.wanted_since is None and row.open and not row.owned(now)
-            if vain or (stranded and found < self._lanes.limits.sweep_lanes_max):
-                found += await self._lanes.change(Reading([lane]), lambda one: one.sweep())
-        return found, bool(found) or any(row.wanted_since is not None for row in rows.values())
+        model = await self._lanes.read(Needs(lanes))
+        self._pressure.saw(model.lanes.values())
+        wanted = {lane: (row.wanted_since, row.wanted_from) for lane, row in model.lanes.items()}
+        model.rules.sweep()
+        found = 0
+        for lane, row in model.lanes.items():
+            if (row.wanted_since, row.wanted_from) != wanted[lane]:
+                found += await self._lanes.change(Needs([lane]), lambda one: one.rules.sweep())
+        return found, bool(found) or any(since is not None for since, _ in wanted.values())
 
 
 async def _nothing() -> None:

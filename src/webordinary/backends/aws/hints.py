@@ -10,7 +10,7 @@ from webordinary.backends.aws.model import Model
 from webordinary.backends.aws.queues import Queues
 from webordinary.backends.aws.values import Item
 from webordinary.backends.aws.wakeups import CloudWakeups
-from webordinary.backends.wakeups import lane_topic, worker_topic
+from webordinary.claim.rows import lane_topic, worker_topic
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import WebordinaryError
 from webordinary.core.lane import Lane
@@ -29,7 +29,7 @@ class Hints:
 
     async def told(self, model: Model, made: Changes) -> None:
         """Tell what was written. The call that wrote it has succeeded, whatever happens here."""
-        topics = set(model.noted.topics)
+        topics = set(model.topics)
         for lane, after in made.lanes.items():
             before = model.lanes_read.get(lane, {})
             try:

@@ -11,8 +11,9 @@ from webordinary.backends.aws.dynamo import ABSENT, Check, Put, Where, Write, ne
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.rows import facts_of, job_key, lane_key
 from webordinary.backends.aws.values import Item, lengthened, shortened
-from webordinary.backends.polling import Nothing, poll
-from webordinary.backends.wakeups import Wakeups, job_topic
+from webordinary.backends.polling import poll
+from webordinary.backends.wakeups import Wakeups
+from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, ClaimLost
 from webordinary.core.job import JobId, JobState

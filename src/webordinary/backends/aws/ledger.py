@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import merge
 
-from webordinary.backends.aws.changing import Lanes, Reading, head_only
+from webordinary.backends.aws.changing import Lanes
 from webordinary.backends.aws.dynamo import Where
 from webordinary.backends.aws.rows import IDLE, OPEN, job_key, job_row, lane_key
 from webordinary.backends.aws.tables import (
@@ -19,6 +19,7 @@ from webordinary.backends.aws.tables import (
 from webordinary.backends.aws.texts import instructions
 from webordinary.backends.aws.values import Item
 from webordinary.backends.aws.workers import Workers
+from webordinary.backends.loading import HEAD, Needs
 from webordinary.backends.polling import poll_result
 from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
@@ -103,7 +104,7 @@ class AwsLedger:
         return list(dict.fromkeys(names))[:limit]  # one that moved meanwhile is in both
 
     async def _views(self, lanes: Sequence[Lane]) -> list[LaneView]:
-        model = await self._lanes.read(Reading(lanes, head_only))
+        model = await self._lanes.read(Needs(lanes, HEAD))
         return [
             model.lanes[lane].view(model.lanes_read[lane].get("ended", {}).get(JobState.DEAD, 0))
             for lane in lanes

@@ -20,7 +20,7 @@ from webordinary.backends.aws.queues import CLAIM_REQUEST, Queues
 from webordinary.backends.aws.submitting import attach_token, submit
 from webordinary.backends.aws.values import Item
 from webordinary.backends.aws.wakeups import LANE, CloudWakeups
-from webordinary.backends.wakeups import CLAIMS, WORKER, lane_topic, worker_topic
+from webordinary.claim.rows import CLAIMS, WORKER, lane_topic, worker_topic
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.core.job import Arrival, Duplicate, Intent, Job, JobId

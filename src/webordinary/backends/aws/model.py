@@ -1,48 +1,30 @@
-"""The rules of the protocol, at work on the few lanes and jobs that one call has read.
-
-The rules are those of the reference model: there is one set of them, and this backend adds how lanes are read
-and written. What a verb changed is found by comparing.
-"""
+"""The rows that one call has read. What the rules changed in them is found by comparing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from webordinary.backends.aws.rows import UNREAD, job_row, lane_row
+from webordinary.backends.aws.rows import job_row, lane_row
 from webordinary.backends.aws.values import Item
-from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.outbox import LetterRow
-from webordinary.backends.memory.rows import WorkerRow
-from webordinary.backends.wakeups import LocalWakeups
+from webordinary.backends.memory.rows import MemoryRows
+from webordinary.claim.rows import WorkerRow
+from webordinary.claim.rules import Rules
 from webordinary.core.claim import WorkerId
-from webordinary.core.job import JobId, JobState
+from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind
-from webordinary.ports.clock import Clock
 
 
-class NotedWakeups(LocalWakeups):
-    """Wakes nobody yet: what was not written must not be told."""
+class Model(MemoryRows):
+    """Rows as they were read, and remembered as they were. Its topics are woken once it is written."""
 
-    def __init__(self) -> None:
-        """Start with nothing noted."""
-        super().__init__()
-        self.topics: list[str] = []
-
-    def send(self, topics: Iterable[str]) -> None:
-        """Note them."""
-        self.topics += topics
-
-
-class Model(OperatedStore):
-    """A store that holds what was read, and remembers it as it was."""
-
-    def __init__(self, limits: Limits, clock: Clock, skew: float) -> None:
+    def __init__(self, limits: Limits, now: float, skew: float) -> None:
         """Start with nothing read."""
-        self.noted = NotedWakeups()
-        super().__init__(limits, clock, self.noted)
-        self.skew = skew
+        super().__init__(limits)
+        self.now, self.skew = now, skew
+        self.rules = Rules(self, limits)
         self.lanes_read: dict[Lane, Item] = {}
         self.jobs_read: dict[JobId, Item] = {}
         self.letters_known: set[tuple[str, LetterKind]] = set()
@@ -75,11 +57,3 @@ class Model(OperatedStore):
     def _know_letter(self, about: str, kind: LetterKind) -> None:
         self.letters.rows[about, kind] = LetterRow(Letter(about, kind), 0.0)
         self.letters_known.add((about, kind))
-
-    def replace_pending(self, lane: Lane, by: JobId) -> None:
-        """End those jobs that were read and have not started, as the arrival of a newer one will."""
-        row = self.lanes[lane]
-        pending = [job for job in row.open if job.state is not JobState.RUNNING]
-        for job in pending:
-            if job.job.message_id != UNREAD:
-                self._end(row, job, JobState.PREEMPTED, f"replaced by the newer job {by}")

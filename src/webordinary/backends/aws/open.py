@@ -9,7 +9,6 @@ from webordinary.backends.aws.changing import Lanes
 from webordinary.backends.aws.checkpoints import AwsCheckpoints
 from webordinary.backends.aws.claiming import Claiming
 from webordinary.backends.aws.client import Cloud
-from webordinary.backends.aws.control import AwsControl
 from webordinary.backends.aws.directory import AwsDirectory
 from webordinary.backends.aws.dynamo import Dynamo
 from webordinary.backends.aws.hints import Hints
@@ -52,11 +51,11 @@ def open_aws(
     lanes = Lanes(dynamo, settings, limits, clock, Hints(wakeups, queues, callbacks, clock))
     news_seconds = settings.news_leases * limits.lease_seconds
     workers = Workers(dynamo, settings, clock, news_seconds)
-    gatekeeper = AwsGatekeeper(dynamo, settings, clock)
+    gatekeeper = AwsGatekeeper(dynamo, settings, clock, limits)
     listening = Listening(lanes, queues, callbacks, wakeups)
     store = AwsStore(
         lanes,
-        Claiming(lanes, workers, callbacks, Pressure(clock, news_seconds)),
+        Claiming(lanes, workers, callbacks, Pressure(clock, limits, news_seconds)),
         gatekeeper,
         wakeups,
         listening,
@@ -73,7 +72,7 @@ def open_aws(
         broker=broker,
         gatekeeper=gatekeeper,
         ledger=AwsLedger(lanes, workers, wakeups),
-        control=AwsControl(lanes),
+        control=store,
         directory=AwsDirectory(dynamo, settings, clock),
         mailbox=mailbox,
         outbox=outbox,

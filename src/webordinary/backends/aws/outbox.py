@@ -23,8 +23,9 @@ from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX
 from webordinary.backends.aws.values import Item
 from webordinary.backends.letters import LetterState, due_moment, is_due, standing
-from webordinary.backends.polling import Nothing, poll
-from webordinary.backends.wakeups import LETTERS, Wakeups
+from webordinary.backends.polling import poll
+from webordinary.backends.wakeups import Wakeups
+from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.text import storable

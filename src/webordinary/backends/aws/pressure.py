@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from webordinary.backends.memory.rows import LaneRow
+from webordinary.claim.rows import LaneRow
+from webordinary.core.limits import Limits
 from webordinary.ports.clock import Clock
 
 
 class Pressure:
     """What was seen of lanes that wait. An owner gives way for their sake, a little late if this is old."""
 
-    def __init__(self, clock: Clock, good_for_seconds: float) -> None:
+    def __init__(self, clock: Clock, limits: Limits, good_for_seconds: float) -> None:
         """Start with nothing seen."""
-        self._clock, self._good_for = clock, good_for_seconds
+        self._clock, self._limits, self._good_for = clock, limits, good_for_seconds
         self._seen_at = -math.inf
         self._waiting_from: list[float] = []
 
@@ -24,7 +25,7 @@ class Pressure:
         self._waiting_from = [
             max(row.wanted_since, row.wanted_from)
             for row in lanes
-            if row.wanted_since is not None and row.open and not row.owned(now)
+            if row.wanted_since is not None and row.open and not row.owned(now, self._limits)
         ]
 
     @property

@@ -10,10 +10,11 @@ import json
 from typing import Any
 
 from webordinary.backends.aws.values import Item, lengthened, shortened
-from webordinary.backends.memory.rows import JobRow, LaneRow
+from webordinary.claim.rows import JobRow, LaneRow
 from webordinary.core.claim import Ownership, WorkerId
 from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
 
 JOB = "job"  # the part of a job's items that is the job itself
 FACTS_BYTES = 200_000  # an item has at most 400 KB
@@ -113,9 +114,9 @@ def _busy(row: LaneRow) -> str | None:
     return IDLE if row.worker else None
 
 
-def ownership(item: Item | None, now: float) -> Ownership | None:
+def ownership(item: Item | None, now: float, limits: Limits) -> Ownership | None:
     """Read who owns a lane: the lease decides, never the item's mere existence."""
-    if item is None or item.get("containerId") is None or item["leaseUntil"] <= now:
+    if item is None or item.get("containerId") is None or not limits.lease_holds(item["leaseUntil"], now):
         return None
     return Ownership(
         Lane.from_key(item["projectKey"]),
@@ -155,7 +156,7 @@ def job_row(item: Item, instruction: str) -> JobRow:
         interrupted_by=item.get("interruptedBy"),
         note=item["note"],
         facts=facts_of(item.get("facts")),
-        replies_owed=set(item["replies"]),
+        replies_owed=frozenset(item["replies"]),
     )
 
 

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from webordinary.backends.aws import submitting
-from webordinary.backends.aws.changing import Lanes, Reading, head_and_next
+from webordinary.backends.aws.changing import Lanes
 from webordinary.backends.aws.claiming import Claiming
 from webordinary.backends.aws.dynamo import Dynamo
 from webordinary.backends.aws.listening import Listening
-from webordinary.backends.aws.rows import lane_key, ownership
+from webordinary.backends.aws.rows import job_key, lane_key, ownership
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.wakeups import CloudWakeups
-from webordinary.backends.polling import Nothing
-from webordinary.backends.wakeups import CLAIMS, lane_topic
-from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
-from webordinary.core.job import Duplicate, Job, Submitted
+from webordinary.backends.loading import Call, RuleStore
+from webordinary.claim.rows import CLAIMS, Nothing, lane_topic
+from webordinary.core.claim import Claim, Claimed, Ownership, Presence, Pulse, WorkerId
+from webordinary.core.errors import NotFound
+from webordinary.core.job import Duplicate, Job, JobId, Submitted
 from webordinary.core.lane import Lane
-from webordinary.core.outcome import Outcome
+from webordinary.core.limits import Limits
 from webordinary.ports.clock import Clock
+
+T = TypeVar("T")
 
 
 class AwsGatekeeper:
     """See `Gatekeeper`. It has one way to read and none to write."""
 
-    def __init__(self, dynamo: Dynamo, settings: AwsSettings, clock: Clock) -> None:
+    def __init__(self, dynamo: Dynamo, settings: AwsSettings, clock: Clock, limits: Limits) -> None:
         """Look at the ownership table."""
-        self._get, self._table, self._clock = dynamo.get, settings.lanes, clock
+        self._get, self._table, self._clock, self._limits = dynamo.get, settings.lanes, clock, limits
 
     async def owner(self, lane: Lane) -> Ownership | None:
         """See `Gatekeeper.owner`."""
-        return ownership(await self._get(self._table, lane_key(lane)), self._clock.now())
+        return ownership(await self._get(self._table, lane_key(lane)), self._clock.now(), self._limits)
 
 
-class AwsStore:
-    """See `Store`."""
+class AwsStore(RuleStore):
+    """See `Store` and `Control`. A call reads its lanes and jobs, and writes them if nobody was quicker."""
 
     def __init__(
         self,
@@ -47,6 +52,19 @@ class AwsStore:
         """Keep the protocol in tables."""
         self._lanes, self._claiming, self._gatekeeper = lanes, claiming, gatekeeper
         self._wakeups, self._listening = wakeups, listening
+
+    async def run(self, call: Call[T]) -> T:
+        """See `RuleStore.run`."""
+        needs = call.needs
+        if not needs.lanes:
+            needs = replace(needs, lanes=[await self._lane_of(job) for job in needs.jobs])
+        return await self._lanes.change(needs, lambda model: call.rule(model.rules))
+
+    async def _lane_of(self, job: JobId) -> Lane:
+        item = await self._lanes.dynamo.get(self._lanes.settings.jobs, job_key(job)) if job else None
+        if item is None:
+            raise NotFound(f"there is no job {job}")
+        return Lane.from_key(item["lane"])
 
     async def submit(self, job: Job) -> Submitted | Duplicate:
         """See `Broker.submit`."""
@@ -69,11 +87,6 @@ class AwsStore:
             return Nothing(min(answer.retry_in, self._wakeups.look_again_seconds))
         return answer
 
-    async def next_job(self, claim: Claim) -> Delivery | Nothing:
-        """See `Broker.next_job`."""
-        reading = Reading([claim.lane], head_and_next)
-        return await self._lanes.change(reading, lambda model: model.next_job(claim))
-
     async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
         """See `Broker.keep`. An owner whose wake-up was lost finds its jobs with its next beat."""
         self._wakeups.own_workers.add(presence.worker)
@@ -85,15 +98,6 @@ class AwsStore:
         if presence.gone:
             self._wakeups.own_workers.discard(presence.worker)
         return pulse
-
-    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
-        """See `Broker.settle`. The outcome and all that is owed for it are one write."""
-        reading = Reading([delivery.claim.lane], head_and_next, [delivery.job.id])
-        return await self._lanes.change(reading, lambda model: model.settle(delivery, outcome, more=more))
-
-    async def release(self, claim: Claim) -> None:
-        """See `Broker.release`."""
-        await self._claiming.release(claim)
 
     async def sweep(self) -> int:
         """See `Broker.sweep`. Whoever waits here for lanes looks again: a request may have been lost."""

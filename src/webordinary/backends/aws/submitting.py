@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from webordinary.backends.aws.changes import message_key
-from webordinary.backends.aws.changing import Lanes, Reading, head_only, no_jobs
+from webordinary.backends.aws.changing import Lanes
 from webordinary.backends.aws.model import Model
+from webordinary.backends.aws.rows import UNREAD
 from webordinary.backends.aws.values import Item
+from webordinary.backends.loading import ALL, HEAD, Needs
 from webordinary.core.errors import BadInput
-from webordinary.core.job import Arrival, Duplicate, Job, JobId, Submitted
+from webordinary.core.job import Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
 
 REPLACED_AT_ONCE = 30  # a transaction has room for so many endings, each with its letter
@@ -21,7 +21,7 @@ async def submit(lanes: Lanes, job: Job, task_token: str | None = None) -> Submi
         await _make_room(lanes, job)
     message = message_key(job.lane.key, job.message_id)
 
-    async def verb(model: Model) -> Submitted | Duplicate:
+    def verb(model: Model) -> Submitted | Duplicate:
         for item in model.found[lanes.settings.jobs]:
             if item["jobId"] == message["jobId"]:
                 return Duplicate(JobId(item["job"]))
@@ -30,10 +30,10 @@ async def submit(lanes: Lanes, job: Job, task_token: str | None = None) -> Submi
             return Duplicate(job.id)
         if task_token is not None:
             model.new_tokens[job.id] = task_token
-        return await model.submit(job)
+        return model.rules.submit(job)
 
     also = {lanes.settings.jobs: [message]}
-    return await lanes.change(Reading([job.lane], _SEEN_BY[job.arrival], [job.id], also), verb)
+    return await lanes.change(Needs([job.lane], _SEEN_BY[job.arrival], [job.id]), verb, also)
 
 
 async def _make_room(lanes: Lanes, newer: Job) -> None:
@@ -41,40 +41,33 @@ async def _make_room(lanes: Lanes, newer: Job) -> None:
     message = message_key(newer.lane.key, newer.message_id)
     also = {lanes.settings.jobs: [message]}
 
-    async def verb(model: Model) -> bool:
+    def verb(model: Model) -> bool:
         known = any(item["jobId"] == message["jobId"] for item in model.found[lanes.settings.jobs])
         row = model.lanes.get(newer.lane)
         if known or row is None or len(row.open) <= REPLACED_AT_ONCE:
             return False
-        model.replace_pending(newer.lane, newer.id)
+        pending = [job for job in row.open if job.state is not JobState.RUNNING]
+        read = [job for job in pending if job.job.message_id != UNREAD]
+        model.rules.replace(row, read, newer.id)
         return True
 
-    while await lanes.change(Reading([newer.lane], _some, also=also), verb):
+    while await lanes.change(Needs([newer.lane], REPLACED_AT_ONCE + 1), verb, also):
         continue
 
 
-def _all(lane: Item) -> list[str]:
-    return list(lane["open"])
-
-
-def _some(lane: Item) -> list[str]:
-    open_jobs: list[str] = lane["open"]
-    return open_jobs[: REPLACED_AT_ONCE + 1] if len(open_jobs) > REPLACED_AT_ONCE else []
-
-
-# What a new job has to see of those before it.
-_SEEN_BY: dict[Arrival, Callable[[Item], Sequence[str]]] = {
-    Arrival.QUEUE: no_jobs,
-    Arrival.INTERRUPT: head_only,
-    Arrival.INTERRUPT_ALWAYS: head_only,
-    Arrival.REPLACE_PENDING: _all,
+# How many of the open jobs before it a new one has to see; what else it needs is in the lane's item.
+_SEEN_BY = {
+    Arrival.QUEUE: 0,
+    Arrival.INTERRUPT: HEAD,
+    Arrival.INTERRUPT_ALWAYS: HEAD,
+    Arrival.REPLACE_PENDING: ALL,
 }
 
 
 async def attach_token(lanes: Lanes, lane: Lane, job: JobId, task_token: str) -> Item | None:
     """Have a job's end told to this token. If it has ended already, give its item: it is to be told now."""
 
-    async def verb(model: Model) -> Item | None:
+    def verb(model: Model) -> Item | None:
         item = model.jobs_read.get(job)
         if item is None:
             raise BadInput(f"{lane} has no job {job}")
@@ -83,4 +76,4 @@ async def attach_token(lanes: Lanes, lane: Lane, job: JobId, task_token: str) ->
         model.new_tokens[job] = task_token
         return None
 
-    return await lanes.change(Reading([lane], head_only, [job]), verb)
+    return await lanes.change(Needs([lane], HEAD, [job]), verb)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webordinary.backends.wakeups import CLAIMS, WORKER, LocalWakeups, Subscription
+from webordinary.backends.wakeups import LocalWakeups, Subscription
+from webordinary.claim.rows import CLAIMS, WORKER
 from webordinary.core.claim import WorkerId
 
 LANE = "lane "  # as `lane_topic` begins

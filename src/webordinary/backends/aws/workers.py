@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from webordinary.backends.aws.dynamo import Dynamo
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.values import Item
-from webordinary.backends.memory.rows import WorkerRow
+from webordinary.claim.rows import WorkerRow
 from webordinary.core.claim import Presence, WorkerId
 from webordinary.ports.clock import Clock
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from webordinary.backends.memory.store import MemoryStore
-from webordinary.backends.polling import Nothing, poll
-from webordinary.backends.wakeups import Wakeups, job_topic
+from webordinary.backends.polling import poll
+from webordinary.backends.wakeups import Wakeups
+from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import JobId, JobState
@@ -20,34 +21,35 @@ class MemoryJournal:
     """See `Journal`."""
 
     def __init__(self, store: MemoryStore, wakeups: Wakeups, clock: Clock) -> None:
-        """Keep events with the jobs of a store."""
-        self._store, self._wakeups, self._clock = store, wakeups, clock
+        """Keep events beside the jobs of a store."""
+        self._jobs, self._wakeups, self._clock = store.rows.jobs, wakeups, clock
+        self._events: dict[JobId, list[KeptEvent]] = {}
 
     async def tell(self, delivery: Delivery, events: Sequence[AgentEvent]) -> None:
         """See `Journal.tell`."""
-        row = self._store.jobs.get(delivery.job.id)
+        row = self._jobs.get(delivery.job.id)
         current = row and (row.state, row.fence, row.attempt)
         if row is None or current != (JobState.RUNNING, delivery.claim.fence, delivery.attempt):
             raise ClaimLost(f"job {delivery.job.id} does not run under this claim")
-        kept = sum(event.attempt == delivery.attempt for event in row.events)
+        told = self._events.setdefault(delivery.job.id, [])
+        kept = sum(event.attempt == delivery.attempt for event in told)
         for event in events[: max(EVENTS_MAX - kept, 0)]:
             text = storable(event.text[:EVENT_CHARACTERS])
-            number = len(row.events) + 1
-            row.events.append(KeptEvent(number, self._clock.now(), delivery.attempt, event.kind, text))
+            number = len(told) + 1
+            told.append(KeptEvent(number, self._clock.now(), delivery.attempt, event.kind, text))
         self._wakeups.send([job_topic(delivery.job.id)])
 
     async def events(self, job: JobId, *, after: int = 0, limit: int, wait: float = 0.0) -> list[KeptEvent]:
         """See `Journal.events`."""
 
         async def ask() -> list[KeptEvent] | Nothing:
-            row = self._store.jobs.get(job)
-            return (row.events[after : after + limit] if row else []) or Nothing()
+            return self._events.get(job, [])[after : after + limit] or Nothing()
 
         return await poll(self._wakeups, self._clock, job_topic(job), wait, ask) or []
 
     async def left(self, lane: Lane, session: str | None = None) -> Mapping[str, str]:
         """See `Journal.left`."""
-        for row in reversed(self._store.jobs.values()):
+        for row in reversed(self._jobs.values()):
             if row.job.lane == lane and row.facts and session in (None, row.job.session):
-                return dict(row.facts)
+                return row.facts
         return {}

@@ -19,11 +19,12 @@ class MemoryLedger:
 
     def __init__(self, store: MemoryStore, wakeups: Wakeups, clock: Clock) -> None:
         """Look at a store."""
-        self._store, self._wakeups, self._clock = store, wakeups, clock
+        self._rows, self._limits = store.rows, store.limits
+        self._wakeups, self._clock = wakeups, clock
 
     async def workers(self) -> list[WorkerView]:
         """See `Ledger.workers`."""
-        now, store = self._clock.now(), self._store
+        now, rows, limits = self._clock.now(), self._rows, self._limits
         return [
             WorkerView(
                 worker=worker,
@@ -36,13 +37,13 @@ class MemoryLedger:
                 lanes=tuple(
                     sorted(
                         lane.lane
-                        for lane in store.lanes.values()
-                        if lane.worker == worker and lane.owned(now)
+                        for lane in rows.lanes.values()
+                        if lane.worker == worker and lane.owned(now, limits)
                     )
                 ),
             )
-            for worker, row in sorted(store.workers.items())
-            if row.seen_at + store.limits.lease_seconds > now
+            for worker, row in sorted(rows.workers.items())
+            if limits.lease_holds(row.seen_at + limits.lease_seconds, now)
         ]
 
     async def lanes(self, *, limit: int, after: Lane | None = None, busy: bool = False) -> list[LaneView]:
@@ -51,8 +52,9 @@ class MemoryLedger:
         keys = sorted(
             (
                 lane
-                for lane, row in self._store.lanes.items()
-                if (after is None or lane.key > after.key) and (not busy or row.open or row.owned(now))
+                for lane, row in self._rows.lanes.items()
+                if (after is None or lane.key > after.key)
+                and (not busy or row.open or row.owned(now, self._limits))
             ),
             key=lambda lane: lane.key,
         )
@@ -60,13 +62,13 @@ class MemoryLedger:
 
     async def lane(self, lane: Lane) -> LaneView:
         """See `Ledger.lane`."""
-        if lane not in self._store.lanes:
+        if lane not in self._rows.lanes:
             raise NotFound(f"nothing was ever submitted to {lane}")
         return self._view(lane)
 
     def _view(self, lane: Lane) -> LaneView:
-        dead = sum(row.job.lane == lane and row.state is JobState.DEAD for row in self._store.jobs.values())
-        return self._store.lanes[lane].view(dead)
+        dead = sum(row.job.lane == lane and row.state is JobState.DEAD for row in self._rows.jobs.values())
+        return self._rows.lanes[lane].view(dead)
 
     async def jobs(
         self,
@@ -77,7 +79,7 @@ class MemoryLedger:
         before: JobId | None = None,
     ) -> list[JobView]:
         """See `Ledger.jobs`."""
-        rows = list(self._store.jobs.values())
+        rows = list(self._rows.jobs.values())
         if before is not None:
             rows = rows[: [row.job.id for row in rows].index((await self.job(before)).id)]
         found = (
@@ -89,8 +91,8 @@ class MemoryLedger:
 
     async def job(self, job: JobId) -> JobView:
         """See `Ledger.job`."""
-        found = [row for known, row in self._store.jobs.items() if known.startswith(job)]
-        exact = self._store.jobs.get(job)
+        found = [row for known, row in self._rows.jobs.items() if known.startswith(job)]
+        exact = self._rows.jobs.get(job)
         if exact is None and len(found) != 1:
             raise NotFound(f"there is no job {job}" if not found else f"several jobs begin with {job}")
         return (exact or found[0]).view()
@@ -98,14 +100,14 @@ class MemoryLedger:
     async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
         """See `Ledger.history`."""
         events = [
-            event for event in self._store.events if lane in (None, event.lane) and job in (None, event.job)
+            event for event in self._rows.events if lane in (None, event.lane) and job in (None, event.job)
         ]
         return events[-limit:]
 
     async def counts(self) -> dict[JobState, int]:
         """See `Ledger.counts`."""
         counts = dict.fromkeys(JobState, 0)
-        for row in self._store.jobs.values():
+        for row in self._rows.jobs.values():
             counts[row.state] += 1
         return counts
 

@@ -6,13 +6,13 @@ from webordinary.backends.admissions import StepwiseAdmissions
 from webordinary.backends.memory.blobs import MemoryBlobs
 from webordinary.backends.memory.bounces import MemoryBounces
 from webordinary.backends.memory.checkpoints import MemoryCheckpoints
-from webordinary.backends.memory.control import OperatedStore
 from webordinary.backends.memory.directory import MemoryDirectory
 from webordinary.backends.memory.journal import MemoryJournal
 from webordinary.backends.memory.ledger import MemoryLedger
 from webordinary.backends.memory.mailbox import MemoryMailbox
 from webordinary.backends.memory.outbox import MemoryOutbox
 from webordinary.backends.memory.quotas import MemoryQuotas
+from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.store import TransactionalBroker
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.core.limits import Limits
@@ -23,10 +23,10 @@ from webordinary.ports.clock import Clock
 def open_memory(clock: Clock, limits: Limits) -> Backend:
     """Start empty; all is gone with the process."""
     wakeups = LocalWakeups()
-    store = OperatedStore(limits, clock, wakeups)
+    store = MemoryStore(limits, clock, wakeups)
     broker = TransactionalBroker(store, wakeups, clock)
     mailbox, quotas, blobs = MemoryMailbox(), MemoryQuotas(clock), MemoryBlobs()
-    outbox = MemoryOutbox(store.letters, wakeups, clock)
+    outbox = MemoryOutbox(store.rows.letters, wakeups, clock)
     return Backend(
         broker=broker,
         gatekeeper=broker,

@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from webordinary.backends.letters import LetterState, due_moment, is_due, standing
-from webordinary.backends.memory.rows import JobRow
-from webordinary.backends.polling import Nothing, poll
-from webordinary.backends.wakeups import LETTERS, Wakeups
+from webordinary.backends.polling import poll
+from webordinary.backends.wakeups import Wakeups
+from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound
-from webordinary.core.job import JobId
-from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, SessionId
-from webordinary.core.outcome import Facts
+from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
 
@@ -33,38 +31,17 @@ class LetterRow:
 class Letters:
     """Every letter there ever was, by what it is about and its kind."""
 
-    def __init__(self, clock: Clock, wakeups: Wakeups) -> None:
+    def __init__(self) -> None:
         """Start with none."""
         self.rows: dict[tuple[str, LetterKind], LetterRow] = {}
-        self._clock, self._wakeups = clock, wakeups
 
-    def owe(self, letter: Letter, delay: float = 0.0) -> bool:
-        """Owe a letter, once; it is due after so many seconds."""
+    def owe(self, letter: Letter, now: float, due_at: float) -> bool:
+        """Owe a letter, once; it may be sent from then on."""
         if (letter.about, letter.kind) in self.rows:
             return False
-        now = self._clock.now()
         stored = replace(letter, facts=dict(letter.facts), owed_at=now, attempts=0)
-        self.rows[letter.about, letter.kind] = LetterRow(stored, now + delay)
-        self._wakeups.send([LETTERS])
+        self.rows[letter.about, letter.kind] = LetterRow(stored, due_at)
         return True
-
-    def owe_accepted(self, row: JobRow, ahead: int, interrupts: JobId | None, delay: float) -> None:
-        """Owe the word that a job is in its lane; not at once, for its end may be told first."""
-        facts = {"ahead": str(ahead), "interrupts": interrupts or ""}
-        self._owe_about(row, LetterKind.ACCEPTED, facts, delay)
-
-    def owe_end(self, row: JobRow, told: Facts) -> None:
-        """Owe the word about a job's end."""
-        kind = LetterKind(row.state.value)
-        assert kind in FINAL_LETTERS
-        if row.job.wants_reply:
-            row.replies_owed.add(kind.value)
-        self._owe_about(row, kind, told)
-
-    def _owe_about(self, row: JobRow, kind: LetterKind, facts: dict[str, str], delay: float = 0.0) -> None:
-        if row.job.wants_reply:
-            session = SessionId(row.job.session) if row.job.session else None
-            self.owe(Letter(row.job.id, kind, facts=facts, session=session), delay)
 
 
 class MemoryOutbox:
@@ -76,7 +53,11 @@ class MemoryOutbox:
 
     async def owe(self, letter: Letter) -> bool:
         """See `Outbox.owe`."""
-        return self._letters.owe(letter)
+        now = self._clock.now()
+        owed = self._letters.owe(letter, now, now)
+        if owed:
+            self._wakeups.send([LETTERS])
+        return owed
 
     async def take(self, sender: str, *, limit: int, hold: float, wait: float) -> list[Letter]:
         """See `Outbox.take`."""

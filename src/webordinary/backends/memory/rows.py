@@ -1,157 +1,160 @@
-"""What the memory store keeps."""
+"""Rows in dictionaries: all that the memory store keeps, or what a call to another store has read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
-from webordinary.core.claim import Claim, Delivery, Ownership, Presence, WorkerId
-from webordinary.core.job import OPEN, Job, JobId, JobState
+from webordinary.backends.memory.outbox import Letters
+from webordinary.claim.fairness import ProjectLoad, WaitingLane
+from webordinary.claim.rows import LETTERS, JobRow, LaneRow, WorkerRow
+from webordinary.core.claim import Presence, WorkerId
+from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
-from webordinary.core.views import HeadView, JobView, LaneView
-from webordinary.core.work import KeptEvent
+from webordinary.core.limits import Limits
+from webordinary.core.mail import Letter
+from webordinary.core.views import LaneEvent
 
 
-@dataclass(slots=True)
-class JobRow:
-    """A job and all that is known of it."""
+class MemoryRows:
+    """See `Rows` and `Index`: so few rows need no index."""
 
-    job: Job
-    submitted_at: float
-    state: JobState = JobState.QUEUED
-    attempt: int = 0
-    fence: int = 0
-    worker: WorkerId | None = None
-    started_at: float | None = None
-    finished_at: float | None = None
-    due_at: float | None = None
-    interrupted: bool = False
-    interrupted_by: JobId | None = None
-    note: str = ""
-    facts: dict[str, str] = field(default_factory=dict)
-    events: list[KeptEvent] = field(default_factory=list)
-    replies_owed: set[str] = field(default_factory=set)  # kinds of letters about its end
+    def __init__(self, limits: Limits) -> None:
+        """Start empty."""
+        self.now = 0.0
+        self.limits = limits
+        self.lanes: dict[Lane, LaneRow] = {}
+        self.jobs: dict[JobId, JobRow] = {}  # in the order in which they were queued
+        self.workers: dict[WorkerId, WorkerRow] = {}
+        self.letters = Letters()
+        self.events: list[LaneEvent] = []
+        self.topics: dict[str, None] = {}
+        self._by_message: dict[tuple[Lane, str], JobId] = {}
 
-    @property
-    def open(self) -> bool:
-        """Whether the job still holds its place in the lane."""
-        return self.state in OPEN
+    def lane(self, lane: Lane) -> LaneRow | None:
+        """See `Rows.lane`."""
+        return self.lanes.get(lane)
 
-    def view(self) -> JobView:
-        """Show the job to people."""
-        job = self.job
-        return JobView(
-            id=job.id,
-            lane=job.lane,
-            state=self.state,
-            instruction=job.instruction,
-            message_id=job.message_id,
-            arrival=job.arrival.value,
-            attempt=self.attempt,
-            submitted_at=self.submitted_at,
-            started_at=self.started_at,
-            finished_at=self.finished_at,
-            due_at=self.due_at,
-            worker=self.worker,
-            fence=self.fence,
-            interrupted=self.interrupted,
-            interrupted_by=self.interrupted_by,
-            note=self.note,
-            replies_owed=len(self.replies_owed),
-            session=job.session,
-            intent=job.intent,
-            facts=dict(self.facts),
+    def add_lane(self, lane: Lane) -> LaneRow:
+        """See `Rows.add_lane`."""
+        row = self.lanes[lane] = LaneRow(lane)
+        return row
+
+    def job(self, job: JobId) -> JobRow | None:
+        """See `Rows.job`."""
+        return self.jobs.get(job)
+
+    def job_of_message(self, lane: Lane, message_id: str) -> JobId | None:
+        """See `Rows.job_of_message`."""
+        return self._by_message.get((lane, message_id))
+
+    def queue(self, lane: LaneRow, job: JobRow) -> None:
+        """See `Rows.queue`."""
+        self.jobs.pop(job.job.id, None)
+        self.jobs[job.job.id] = job
+        self._by_message[job.job.lane, job.job.message_id] = job.job.id
+        lane.open.append(job)
+
+    def index(self) -> MemoryRows:
+        """See `Rows.index`."""
+        return self
+
+    def show(self, presence: Presence) -> None:
+        """See `Rows.show`."""
+        if presence.gone:
+            self.workers.pop(presence.worker, None)
+        else:
+            self.workers[presence.worker] = WorkerRow(presence, self.now)
+
+    def owe(self, letter: Letter, due_at: float) -> None:
+        """See `Rows.owe`."""
+        if self.letters.owe(letter, self.now, due_at):
+            self.wake(LETTERS)
+
+    def record(self, event: LaneEvent) -> None:
+        """See `Rows.record`."""
+        self.events.append(event)
+
+    def wake(self, topic: str) -> None:
+        """See `Rows.wake`."""
+        self.topics[topic] = None
+
+    # --- what an index would answer ---------------------------------------------------------------
+
+    def waiting(self, only: Lane | None) -> WaitingRows:
+        """See `Index.waiting`."""
+        return WaitingRows(self, only)
+
+    def pressure(self) -> tuple[int, float]:
+        """See `Index.pressure`."""
+        waits = [self.now - one.since for one in self.waiting(None).longest(self.now)]
+        return len(waits), max(waits, default=0.0)
+
+    def held_with_work(self, worker: WorkerId) -> int:
+        """See `Index.held_with_work`."""
+        return sum(
+            bool(row.open) for row in self.lanes.values() if row.worker == worker and self.is_owned(row)
         )
 
+    def suspects(self, most: int) -> Iterable[LaneRow]:
+        """See `Index.suspects`."""
+        stranded = [
+            row
+            for row in self.lanes.values()
+            if row.open and row.wanted_since is None and not self.is_owned(row)
+        ]
+        return [*stranded[:most], *(row for row in self.lanes.values() if row.wanted_since is not None)]
 
-@dataclass(slots=True)
-class LaneRow:
-    """A lane: its ownership, its claim request, its open jobs in order."""
+    def forget_workers(self, seen_before: float) -> None:
+        """See `Index.forget_workers`."""
+        for worker, row in list(self.workers.items()):
+            if row.seen_at < seen_before:
+                del self.workers[worker]
 
-    lane: Lane
-    worker: WorkerId | None = None
-    fence: int = 0
-    claimed_at: float | None = None
-    last_activity: float | None = None
-    lease_until: float | None = None
-    last_worker: WorkerId | None = None
-    wanted_since: float | None = None
-    wanted_from: float = 0.0
-    failures: int = 0
-    parked_until: float | None = None
-    open: list[JobRow] = field(default_factory=list)
+    def is_owned(self, row: LaneRow) -> bool:
+        """Whether a lane has a live owner now."""
+        return row.owned(self.now, self.limits)
 
-    def owned(self, now: float) -> bool:
-        """Whether the lane has a live owner."""
-        return self.worker is not None and self.lease_until is not None and self.lease_until > now
 
-    def held_by(self, claim: Claim) -> bool:
-        """Whether this claim is the lane's current one."""
-        return self.worker == claim.worker and self.fence == claim.fence
+class WaitingRows:
+    """See `WaitingLanes`."""
 
-    @property
-    def head(self) -> JobRow | None:
-        """The job the lane is at."""
-        return self.open[0] if self.open else None
+    def __init__(self, rows: MemoryRows, only: Lane | None) -> None:
+        """Look for lanes that wait."""
+        wanted = sorted(
+            WaitingLane(max(row.wanted_since, row.wanted_from), row.lane, row.last_worker)
+            for row in rows.lanes.values()
+            if row.wanted_since is not None
+            and row.open
+            and not rows.is_owned(row)
+            and only in (None, row.lane)
+        )
+        self._rows = rows
+        self._waiting = [one for one in wanted if one.since <= rows.now]
+        self._begin = [one.since for one in wanted if one.since > rows.now]
 
-    def due_from(self) -> float:
-        """From when on the lane's head may be delivered."""
-        head = self.head
-        due = head.due_at if head and head.state is JobState.RETRYING and head.due_at else 0.0
-        return max(due, self.parked_until or 0.0)
+    def longest(self, before: float) -> Iterator[WaitingLane]:
+        """See `WaitingLanes.longest`."""
+        return (one for one in self._waiting if one.since <= before)
 
-    def quiet(self, now: float) -> bool:
-        """Whether an owner has nothing to do here now, so that the lane may go in exchange."""
-        return self.head is None or self.due_from() > now
-
-    def ownership(self, now: float) -> Ownership | None:
-        """Show the live ownership."""
-        if not self.owned(now):
-            return None
-        assert self.worker is not None
-        assert self.claimed_at is not None
-        assert self.last_activity is not None
-        assert self.lease_until is not None
-        return Ownership(
-            self.lane, self.worker, self.fence, self.claimed_at, self.last_activity, self.lease_until
+    def projects(self) -> Iterator[ProjectLoad]:
+        """See `WaitingLanes.projects`."""
+        in_hand = Counter(row.lane.project for row in self._rows.lanes.values() if self._rows.is_owned(row))
+        longest = {one.lane.project: one.since for one in reversed(self._waiting)}
+        return iter(
+            sorted(ProjectLoad(in_hand[project], since, project) for project, since in longest.items())
         )
 
-    def view(self, dead: int) -> LaneView:
-        """Show the lane to people."""
-        head = self.head
-        return LaneView(
-            lane=self.lane,
-            worker=self.worker,
-            fence=self.fence,
-            claimed_at=self.claimed_at,
-            last_activity=self.last_activity,
-            lease_until=self.lease_until,
-            waiting_since=self.wanted_since,
-            failures=self.failures,
-            parked_until=self.parked_until,
-            depth=len(self.open),
-            dead=dead,
-            head=HeadView(
-                id=head.job.id,
-                state=head.state,
-                attempt=head.attempt,
-                fence=head.fence,
-                due_at=head.due_at,
-                started_at=head.started_at,
-                submitted_at=head.submitted_at,
-            )
-            if head
-            else None,
-        )
+    def of(self, project: str) -> Iterator[WaitingLane]:
+        """See `WaitingLanes.of`."""
+        return (one for one in self._waiting if one.lane.project == project)
 
+    def next_begins(self) -> float:
+        """See `WaitingLanes.next_begins`."""
+        return self._begin[0] if self._begin else math.inf
 
-@dataclass(slots=True)
-class WorkerRow:
-    """A worker that showed itself."""
-
-    presence: Presence
-    seen_at: float
-
-
-def delivery_of(row: JobRow, claim: Claim) -> Delivery:
-    """Hand a running job to its owner."""
-    return Delivery(claim, row.job, row.attempt)
+    def takes_lanes(self, worker: WorkerId) -> bool:
+        """See `WaitingLanes.takes_lanes`."""
+        seen = self._rows.workers.get(worker)
+        return seen is not None and seen.takes_lanes(self._rows.now, self._rows.limits)

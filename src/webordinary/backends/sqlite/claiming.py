@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event
 from webordinary.backends.sqlite.submitting import DUE_FROM, OPEN, announce, want
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.sqlite.waiting import SINCE, WAITS, OneWaiting, WaitingTables
 from webordinary.backends.sqlite.working import hand_back
 from webordinary.claim.fairness import FairChoice
+from webordinary.claim.rows import Nothing
 from webordinary.core.claim import Claim, Claimed, Interrupt, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane

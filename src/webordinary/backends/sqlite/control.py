@@ -9,7 +9,7 @@ from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.records import event
 from webordinary.backends.sqlite.submitting import announce, interrupt_head, interrupt_job
 from webordinary.backends.sqlite.tx import Tx
-from webordinary.backends.wakeups import lane_topic, worker_topic
+from webordinary.claim.rows import lane_topic, worker_topic
 from webordinary.core.errors import NotAllowed, NotFound
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from webordinary.backends.polling import Nothing, poll
+from webordinary.backends.polling import poll
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Tx
-from webordinary.backends.wakeups import Wakeups, job_topic
+from webordinary.backends.wakeups import Wakeups
+from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import JobId

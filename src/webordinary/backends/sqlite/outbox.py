@@ -6,10 +6,11 @@ import json
 from functools import partial
 
 from webordinary.backends.letters import WAIT_MOST_SECONDS, LetterState, due_moment, is_due, standing
-from webordinary.backends.polling import Nothing, poll
+from webordinary.backends.polling import poll
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Row, Tx
-from webordinary.backends.wakeups import LETTERS, Wakeups
+from webordinary.backends.wakeups import Wakeups
+from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.text import storable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from webordinary.backends.sqlite.tx import Tx
-from webordinary.backends.wakeups import LETTERS
+from webordinary.claim.rows import LETTERS
 from webordinary.core.job import Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.mail import FINAL_LETTERS, LetterKind

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite import claiming, submitting, working
 from webordinary.backends.sqlite.engine import Engine
+from webordinary.claim.rows import Nothing
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.job import Duplicate, Job, Submitted
 from webordinary.core.lane import Lane

@@ -7,7 +7,7 @@ from typing import Any
 
 from webordinary.backends.sqlite.records import event, owe_accepted, owe_end
 from webordinary.backends.sqlite.tx import Tx
-from webordinary.backends.wakeups import CLAIMS, job_topic, lane_topic, worker_topic
+from webordinary.claim.rows import CLAIMS, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import (
     AHEAD_COUNTED_MAX,

@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from webordinary.backends.wakeups import WORKER, LocalWakeups, Subscription
+from webordinary.backends.wakeups import LocalWakeups, Subscription
+from webordinary.claim.rows import WORKER
 from webordinary.core.errors import BackendUnavailable
 
 log = logging.getLogger("webordinary.store")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 
-from webordinary.backends.polling import Nothing
 from webordinary.backends.sqlite.records import event, owe_end
 from webordinary.backends.sqlite.submitting import OPEN, end
 from webordinary.backends.sqlite.tx import Tx
-from webordinary.backends.wakeups import job_topic
+from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Claim, Delivery
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
