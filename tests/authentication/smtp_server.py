@@ -18,7 +18,7 @@ from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.mail.checks.checks import OriginChecks
-from webordinary.mail.smtp.gateway import Listening, SmtpGateway
+from webordinary.mail.smtp.gateway import SmtpGateway, SmtpListener
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
 
@@ -77,7 +77,7 @@ async def smtp_server(trust: Trust | None = None, peer: str | None = None) -> As
         came = replace(envelope, peer=envelope.peer if peer is None else peer)
         return await reception.receive(raw, came, may_come_again=True)
 
-    gateway = SmtpGateway(Listening(port=0, hostname="us.example", address=US, aliases=(ALIAS,)), receive)
+    gateway = SmtpGateway(SmtpListener(port=0, hostname="us.example", address=US, aliases=(ALIAS,)), receive)
     try:
         yield Server(backend, await gateway.start())
     finally:

@@ -13,7 +13,7 @@ import dns.rrset
 import pytest
 
 from webordinary.mail.checks import resolvers
-from webordinary.mail.checks.resolvers import TEXT_BYTES_MAX, Budget, LiveResolver, ZoneResolver
+from webordinary.mail.checks.resolvers import TEXT_BYTES_MAX, LiveResolver, LookupBudget, ZoneResolver
 from webordinary.ports.resolver import LookupFailed, Resolver
 
 ZONE = dedent(r"""
@@ -184,7 +184,7 @@ def test_a_server_that_does_not_answer_is_told_apart_from_no_answers(
 
 def test_one_mail_may_ask_only_so_often_and_so_long() -> None:
     now = [0.0]
-    budget = Budget(ZoneResolver(ZONE), lookups=3, until=10.0, monotonic=lambda: now[0])
+    budget = LookupBudget(ZoneResolver(ZONE), lookups=3, until=10.0, monotonic=lambda: now[0])
     assert budget.a("a.example")
     now[0] = 11.0
     with pytest.raises(LookupFailed):
@@ -199,6 +199,6 @@ def test_a_text_longer_than_any_honest_one_is_left_out() -> None:
     """Long records make the libraries' expressions take long."""
     long = " ".join(['"' + "x" * 250 + '"'] * (TEXT_BYTES_MAX // 250 + 1))
     zone = ZoneResolver(f"$TTL 60\nl.example. TXT {long}\nl.example. TXT short\n")
-    budget = Budget(zone, lookups=9, until=1.0, monotonic=lambda: 0.0)
+    budget = LookupBudget(zone, lookups=9, until=1.0, monotonic=lambda: 0.0)
     assert budget.txt("l.example") == [b"short"]
     assert (budget.aaaa("l.example"), budget.ptr("l.example")) == ([], [])

@@ -16,7 +16,7 @@ from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind, MailState
 from webordinary.core.site import Member, Project
 from webordinary.entrypoints.functions import ingest
-from webordinary.mail.checks.receipt import Receipt
+from webordinary.mail.checks.receipt import SesReceipt
 from webordinary.ports.backend import Backend
 from webordinary.wiring.cloud_mail import take_in
 
@@ -165,4 +165,4 @@ async def test_the_function_itself(account: Account, backend: Backend) -> None:
     "odd", [{}, {"spfVerdict": None}, {"spfVerdict": "PASS"}, {"spfVerdict": {"status": 1}}]
 )
 def test_odd_verdicts_are_none(odd: dict[str, Any]) -> None:
-    assert Receipt.read(odd) == Receipt()
+    assert SesReceipt.read(odd) == SesReceipt()

@@ -27,11 +27,11 @@ from webordinary.mail.imap import client as imap_client
 from webordinary.mail.imap import mailbox as imap_mailbox
 from webordinary.mail.imap.connection import ImapAccount, probe
 from webordinary.mail.imap.mailbox import ImapPoller
-from webordinary.mail.imap.pace import Pace
+from webordinary.mail.imap.pace import PollPace
 from webordinary.mail.smtp.relay import Encryption
 from webordinary.system.clock import SystemClock
 
-QUICK = Pace(0.05, 0.3, 0.01, 0.01, 0.03, 0.02, 0.05, 0.05, 0.2)
+QUICK = PollPace(0.05, 0.3, 0.01, 0.01, 0.03, 0.02, 0.05, 0.05, 0.2)
 PATIENCE_SECONDS = 30.0
 MAIL_SIZES, MAIL_BODY = r"UID FETCH .*SIZE", r"UID FETCH .*BODY"
 
@@ -218,7 +218,7 @@ async def test_one_connection_is_kept_and_new_mail_is_seen(desk: Desk, *, has_id
 async def test_new_mail_ends_the_wait_at_once(desk: Desk) -> None:
     """IDLE is there so that nobody waits for the next look."""
     poller = ImapPoller(
-        desk.account, desk, (ADDRESS,), desk.door.backend.checkpoints, SystemClock(), Pace(idle=3600.0)
+        desk.account, desk, (ADDRESS,), desk.door.backend.checkpoints, SystemClock(), PollPace(idle=3600.0)
     )
     task = asyncio.create_task(poller.run())
     await condition(lambda: desk.proxy.count("^IDLE") > 0)

@@ -13,7 +13,7 @@ import pytest
 from tests.mail_services.conftest import Room, written
 from tests.mail_services.services import POST, Handed, resend_mails, resend_signed
 from webordinary.mail.services import resend
-from webordinary.mail.services.delivery import MAIL_BYTES, NotNow, Refused, TooLarge
+from webordinary.mail.services.delivery import MAIL_BYTES, NotNow, PayloadTooLarge, RequestRefused
 from webordinary.mail.services.resend import ResendApi
 
 Serving = Callable[[BaseHTTPRequestHandler], None]
@@ -146,7 +146,7 @@ def test_a_mail_that_is_too_large_is_not_fetched_to_its_end(api: Api) -> None:
                 handler.wfile.write(b" " * (1 << 20))
 
     api.answers["/raw"] = endless
-    with pytest.raises(TooLarge):
+    with pytest.raises(PayloadTooLarge):
         api.fetch()
 
 
@@ -168,7 +168,7 @@ def test_a_mail_that_comes_too_slowly_is_left(api: Api, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("email_id", ["", "../keys", "a/b", "a?b", "a" * 65, "None ", "ä"])
 def test_an_id_is_never_part_of_another_address(api: Api, email_id: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         api.fetch(email_id)
     assert api.asked == []
 

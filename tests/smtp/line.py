@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from webordinary.core.mail import Envelope, MailId, MailRecord, MailState
-from webordinary.mail.smtp.gateway import Listening, SmtpGateway
+from webordinary.mail.smtp.gateway import SmtpGateway, SmtpListener
 
 ADDRESS = "edit@localhost"
 WAIT_SECONDS = 20.0
@@ -114,7 +114,7 @@ async def listening(
     """Listen as a gateway does, with an empty flow behind it."""
     received = Received()
     received.gate.set()
-    where = Listening(
+    where = SmtpListener(
         port=0,
         hostname="mail.example.com",
         address=ADDRESS,

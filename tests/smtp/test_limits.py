@@ -9,7 +9,7 @@ import pytest
 from tests.smtp.line import Gate, Line, listening
 from webordinary.mail.smtp import gateway as smtp_gateway
 from webordinary.mail.smtp import spool as smtp_spool
-from webordinary.mail.smtp.gateway import Conversation, subscriber
+from webordinary.mail.smtp.gateway import SmtpSession, subscriber
 
 ELSE_1, ELSE_2, ELSE_3 = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 MB = 1024 * 1024
@@ -59,7 +59,7 @@ async def test_those_that_speak_for_many_are_not_counted() -> None:
 async def test_when_there_is_no_room_the_silent_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Idle connections from many addresses shut nobody out either."""
     monkeypatch.setattr(smtp_gateway, "CONNECTIONS_MAX", 3)
-    monkeypatch.setattr(Conversation, "patience", 0.0)
+    monkeypatch.setattr(SmtpSession, "patience", 0.0)
     async with listening() as gate, gate.greeted(ELSE_1) as first, gate.greeted(ELSE_2) as second:
         await second.begin()
         async with gate.greeted(ELSE_1):

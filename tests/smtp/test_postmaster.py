@@ -9,7 +9,7 @@ from tests.flows.door import SCOTT, Door, door
 from tests.smtp.line import Gate, Received
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import MailState
-from webordinary.mail.smtp.gateway import Listening, SmtpGateway
+from webordinary.mail.smtp.gateway import SmtpGateway, SmtpListener
 from webordinary.wiring.settings import read
 
 __all__ = ["door"]
@@ -20,7 +20,7 @@ MAIL = f"From: {SCOTT}\r\nSubject: Abuse\r\nMessage-ID: <1@example.com>\r\n\r\nC
 @pytest.fixture
 async def gate(door: Door) -> AsyncIterator[Gate]:
     await door.onboard("amelia/scott", SCOTT)
-    gateway = SmtpGateway(Listening(port=0), door.reception.receive)
+    gateway = SmtpGateway(SmtpListener(port=0), door.reception.receive)
     yield Gate(gateway, await gateway.start(), Received())
     await gateway.stop()
 

@@ -20,7 +20,7 @@ from tests.smtp.line import Gate, Received
 from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite import engine
 from webordinary.backends.sqlite.open import open_sqlite
-from webordinary.mail.smtp.gateway import Listening, SmtpGateway
+from webordinary.mail.smtp.gateway import SmtpGateway, SmtpListener
 from webordinary.ports.blobs import blob_key
 
 
@@ -64,7 +64,7 @@ def door(counted: Counted, tmp_path: Path) -> Iterator[Door]:
 @pytest.fixture
 async def gate(door: Door) -> AsyncIterator[Gate]:
     await door.onboard("amelia/scott", SCOTT)
-    gateway = SmtpGateway(Listening(port=0), door.reception.receive)
+    gateway = SmtpGateway(SmtpListener(port=0), door.reception.receive)
     yield Gate(gateway, await gateway.start(), Received())
     await gateway.stop()
 

@@ -16,7 +16,7 @@ from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.core.mail import Envelope, MailRecord
 from webordinary.intake.authenticate import Trust
 from webordinary.intake.delivery import UNKNOWN
-from webordinary.mail.checks.receipt import SERVER, Receipt, ReceiptChecks
+from webordinary.mail.checks.receipt import SERVER, ReceiptChecks, SesReceipt
 from webordinary.ports.backend import Backend
 from webordinary.system.s3_client import content_of, translated
 from webordinary.wiring.cloud import buckets, open_cloud
@@ -39,7 +39,7 @@ class Arrived:
 
     key: str
     envelope: Envelope
-    receipt: Receipt
+    receipt: SesReceipt
 
 
 async def take_in(event: Mapping[str, object], settings: Settings, backend: Backend) -> list[MailRecord]:
@@ -92,7 +92,7 @@ def _arrived(mail: Mapping[str, object], receipt: Mapping[str, object]) -> Arriv
         raise BadInput("this event tells of a mail without an id that could be an object of the bucket")
     to = tuple(one for one in recipients if isinstance(one, str)) if isinstance(recipients, list) else ()
     envelope = Envelope(mail_from=source if isinstance(source, str) else UNKNOWN, recipients=to)
-    return Arrived(key, envelope, Receipt.read(receipt))
+    return Arrived(key, envelope, SesReceipt.read(receipt))
 
 
 # --- mail of our own ----------------------------------------------------------------------------------

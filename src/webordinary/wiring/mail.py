@@ -17,8 +17,8 @@ from webordinary.mail.dkim_signing import DkimSigner, SigningMailer, open_signer
 from webordinary.mail.folder_mailer import KeepingMailer
 from webordinary.mail.imap.connection import ImapAccount
 from webordinary.mail.imap.mailbox import ImapPoller
-from webordinary.mail.imap.pace import Pace
-from webordinary.mail.smtp.gateway import Listening, is_this_machine
+from webordinary.mail.imap.pace import PollPace
+from webordinary.mail.smtp.gateway import SmtpListener, is_this_machine
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
@@ -42,7 +42,7 @@ PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 class MailRoom:
     """Everything the gateway needs."""
 
-    listening: Listening
+    listening: SmtpListener
     reception: Reception
     sender: Sender
     replies_to: str
@@ -110,7 +110,7 @@ def open_mail_room(
     )
 
 
-def _listening(mail: MailSettings, trust: Trust, home: Path) -> Listening:
+def _listening(mail: MailSettings, trust: Trust, home: Path) -> SmtpListener:
     tls = None
     if mail.tls_certificate:
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -118,7 +118,7 @@ def _listening(mail: MailSettings, trust: Trust, home: Path) -> Listening:
             tls.load_cert_chain(mail.tls_certificate, mail.tls_key)
         except OSError as error:
             raise BadInput(f"the certificate {mail.tls_certificate} can't be used: {error}") from error
-    return Listening(
+    return SmtpListener(
         host=mail.smtp_host,
         port=mail.smtp_port,
         hostname=mail.host_name,
@@ -180,7 +180,7 @@ def _imap(mail: MailSettings, reception: Reception, clock: Clock) -> ImapPoller 
     account = imap_account(mail)
     if account is None:
         return None
-    checkpoints, pace = reception.backend.checkpoints, Pace(look=max(mail.imap_every_seconds, 1.0))
+    checkpoints, pace = reception.backend.checkpoints, PollPace(look=max(mail.imap_every_seconds, 1.0))
     return ImapPoller(account, reception, mail.addresses, checkpoints, clock, pace)
 
 

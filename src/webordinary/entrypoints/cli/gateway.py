@@ -13,7 +13,7 @@ from webordinary.entrypoints.cli.arguments import add_home, add_json, port
 from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.logs import start_logging
 from webordinary.entrypoints.cli.stdin import add_until_stdin_closes, when_stdin_closes
-from webordinary.mail.smtp.gateway import Listening, SmtpGateway
+from webordinary.mail.smtp.gateway import SmtpGateway, SmtpListener
 from webordinary.wiring.mail import MailRoom, open_mail_room
 from webordinary.wiring.mail_services import open_inbound_door
 from webordinary.wiring.settings import home_folder, load
@@ -92,7 +92,7 @@ async def _serve(room: MailRoom, door: InboundDoor | None, *, until_stdin_closes
         await room.close()
 
 
-def _say_hello(listening: Listening, port: int, room: MailRoom) -> None:
+def _say_hello(listening: SmtpListener, port: int, room: MailRoom) -> None:
     log.info("listening for mail to %s at %s:%d", listening.address, listening.host, port)
     log.info("replies go to %s", room.replies_to)
     if room.reception.trust.loopback:

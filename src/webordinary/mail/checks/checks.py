@@ -26,7 +26,7 @@ from webordinary.mail.checks.headers import (
     recipients_of,
     sender_of,
 )
-from webordinary.mail.checks.resolvers import Budget
+from webordinary.mail.checks.resolvers import LookupBudget
 from webordinary.mail.checks.spf_check import check_spf
 from webordinary.ports.clock import Clock
 from webordinary.ports.mail_checks import Checks, Dmarc, MailChecks
@@ -67,7 +67,7 @@ class OriginChecks:
         if message is None:
             return known
         until = time.monotonic() + self._seconds
-        budget = Budget(self._resolver, lookups=LOOKUPS_MAX, until=until, monotonic=time.monotonic)
+        budget = LookupBudget(self._resolver, lookups=LOOKUPS_MAX, until=until, monotonic=time.monotonic)
         try:
             return _asked(message, envelope, known, budget, now)
         except Exception as error:

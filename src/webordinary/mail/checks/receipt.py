@@ -22,7 +22,7 @@ _DMARC = {"PASS": "pass", "FAIL": "fail"}
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class SesReceipt:
     """The verdicts: PASS, FAIL, GRAY (nothing to go by) or PROCESSING_FAILED each; "" if there is none."""
 
     spf: str = ""  # of the MAIL FROM domain
@@ -32,7 +32,7 @@ class Receipt:
     policy: str = ""  # what the From domain asks for where DMARC failed
 
     @classmethod
-    def read(cls, receipt: Mapping[str, object]) -> Receipt:
+    def read(cls, receipt: Mapping[str, object]) -> SesReceipt:
         """Read it from the service's event; what is missing or odd is no verdict."""
 
         def status(name: str) -> str:
@@ -53,7 +53,7 @@ class Receipt:
 class ReceiptChecks:
     """See `MailChecks`: the mail is only read for what could be read in two ways; the rest is the receipt."""
 
-    def __init__(self, receipt: Receipt, clock: Clock) -> None:
+    def __init__(self, receipt: SesReceipt, clock: Clock) -> None:
         """Check one mail."""
         self._receipt = receipt
         self._offline = OfflineChecks(clock)

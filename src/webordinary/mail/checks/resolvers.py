@@ -189,7 +189,7 @@ ANSWERS_MAX = 50
 T = TypeVar("T")
 
 
-class Budget:
+class LookupBudget:
     """A resolver for one mail: so many lookups, until then."""
 
     def __init__(

@@ -30,7 +30,7 @@ from webordinary.core.mail import Envelope, MailRecord
 from webordinary.intake.delivery import envelope_of, names_us
 from webordinary.intake.limits import MAIL_BYTES
 from webordinary.mail.imap.connection import ImapAccount, ImapConnection, told
-from webordinary.mail.imap.pace import Pace, Retries, slower
+from webordinary.mail.imap.pace import PollPace, Retries, slower
 from webordinary.ports.checkpoints import Checkpoint, Checkpoints
 from webordinary.ports.clock import Clock
 
@@ -80,11 +80,11 @@ class ImapPoller:
         addresses: tuple[str, ...],
         checkpoints: Checkpoints,
         clock: Clock,
-        pace: Pace | None = None,
+        pace: PollPace | None = None,
     ) -> None:
         """Read a folder; what mails say of whom they are for is held against our addresses."""
         self._account, self._door, self._addresses = account, door, addresses
-        self._checkpoints, self._clock, self._pace = checkpoints, clock, pace or Pace()
+        self._checkpoints, self._clock, self._pace = checkpoints, clock, pace or PollPace()
         self._about = f"the mailbox of {account.user} at {account.host}"
         self._troubles = Troubles(log, clock.monotonic, TELL_EVERY_SECONDS)
         self._checkpoint: Checkpoint | None = None

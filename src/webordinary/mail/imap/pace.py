@@ -9,7 +9,7 @@ from webordinary.ports.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PollPace:
     """How long to wait, in seconds."""
 
     look: float = 30.0  # between two looks, where the server does not tell of new mail
@@ -38,7 +38,7 @@ class _Failed:
 class Retries:
     """Mails that something was tried with in vain, by UID."""
 
-    def __init__(self, pace: Pace, clock: Clock) -> None:
+    def __init__(self, pace: PollPace, clock: Clock) -> None:
         """Start with none."""
         self._pace, self._clock = pace, clock
         self._failed: dict[int, _Failed] = {}

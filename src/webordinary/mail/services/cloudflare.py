@@ -13,9 +13,9 @@ from webordinary.core.mail import Envelope
 from webordinary.mail.services.delivery import (
     BACK_SECONDS,
     MAIL_BYTES,
-    Delivery,
+    InboundMail,
+    InboundRequest,
     NotSigned,
-    Request,
     check_time,
 )
 
@@ -39,7 +39,7 @@ class Cloudflare:
             raise NotSigned("it has no signature, or lacks a header that is signed")
         check_time(headers[TIME], now, self.signature_seconds)
 
-    def read(self, request: Request, now: float) -> Delivery | None:
+    def read(self, request: InboundRequest, now: float) -> InboundMail | None:
         """See `MailService.read`."""
         self.check_head(request.headers, now)
         line = [request.headers[name] for name in (TIME, SENDER, RECIPIENT)]
@@ -52,4 +52,4 @@ class Cloudflare:
             mail_from=unquote(request.headers[SENDER]),
             recipients=(unquote(request.headers[RECIPIENT]),),
         )
-        return Delivery(request.body, envelope, token=signature)
+        return InboundMail(request.body, envelope, token=signature)

@@ -20,24 +20,24 @@ UNKNOWN_SENDER = "unknown"  # no null sender, which would mean a bounce; and no 
 _SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is not taken; the message says why. This one is final: no other attempt can help."""
 
 
-class TooLarge(Refused):
+class PayloadTooLarge(RequestRefused):
     """More than we take."""
 
 
-class NotSigned(Refused):
+class NotSigned(RequestRefused):
     """Nothing shows that the service sent it. Not final: a key may be put right before the next attempt."""
 
 
-class NotNow(Refused):
+class NotNow(RequestRefused):
     """Another attempt may help."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class InboundRequest:
     """What was posted."""
 
     headers: Mapping[str, str]  # by names in lower case
@@ -45,7 +45,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class InboundMail:
     """A mail that the service really handed over."""
 
     raw: bytes = field(repr=False)
@@ -85,7 +85,7 @@ class MailService(Protocol):
         """Raise `NotSigned` for what the headers alone show, before the body is read."""
         ...
 
-    def read(self, request: Request, now: float) -> Delivery | None:
+    def read(self, request: InboundRequest, now: float) -> InboundMail | None:
         """Check the signature and take the mail out; None: it is no mail. May wait: call it in a thread."""
         ...
 
@@ -102,13 +102,13 @@ def check_time(text: str, now: float, back_seconds: float = BACK_SECONDS) -> Non
 
 
 def read_json(text: bytes | str) -> dict[str, Any]:
-    """Read a JSON object; raise `Refused` for anything else."""
+    """Read a JSON object; raise `RequestRefused` for anything else."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Refused("what was posted is no JSON object")
+        raise RequestRefused("what was posted is no JSON object")
     return found
 
 

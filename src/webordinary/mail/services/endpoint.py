@@ -28,13 +28,13 @@ from webordinary.mail.services.delivery import (
     AHEAD_SECONDS,
     MAIL_BYTES,
     MIB,
-    Delivery,
+    InboundMail,
+    InboundRequest,
     MailService,
     NotNow,
     NotSigned,
-    Refused,
-    Request,
-    TooLarge,
+    PayloadTooLarge,
+    RequestRefused,
 )
 from webordinary.mail.smtp.spool import TOO_LARGE, ReadingRoom, Spool, SpoolRoom
 from webordinary.ports.clock import Clock
@@ -120,7 +120,7 @@ class InboundDoor:
             record = await self._received(service, request)
         except ClientDisconnect:
             return _answer(400, error="the request ended early")  # nobody reads this
-        except Refused as refused:
+        except RequestRefused as refused:
             log.warning("%s: a request was refused: %s", service.name, refused)
             await _hear_out(request)
             return _refusal(service, refused)
@@ -173,31 +173,31 @@ class InboundDoor:
         except TimeoutError as error:
             raise NotNow("posting it took too long") from error
         if size > service.body_bytes_max or spool.refusal == TOO_LARGE:
-            raise TooLarge(f"a request of {service.name} may have {service.body_bytes_max // MIB} MiB")
+            raise PayloadTooLarge(f"a request of {service.name} may have {service.body_bytes_max // MIB} MiB")
         if spool.refusal:
             raise NotNow("there is no room for so large a mail")
 
-    async def _read(self, service: MailService, request: HttpRequest, spool: Spool) -> Delivery | None:
-        def reading() -> Delivery | None:
-            return service.read(Request(request.headers, spool.content()), self._clock.now())
+    async def _read(self, service: MailService, request: HttpRequest, spool: Spool) -> InboundMail | None:
+        def reading() -> InboundMail | None:
+            return service.read(InboundRequest(request.headers, spool.content()), self._clock.now())
 
         delivery = await asyncio.get_running_loop().run_in_executor(self._threads, reading)
         return self._for_us(delivery) if delivery else None
 
-    def _for_us(self, delivery: Delivery) -> Delivery:
+    def _for_us(self, delivery: InboundMail) -> InboundMail:
         """Refuse what no recipient of is ours, as SMTP would."""
         if not delivery.raw:
-            raise Refused("the mail is empty")
+            raise RequestRefused("the mail is empty")
         if len(delivery.raw) > MAIL_BYTES:
-            raise TooLarge(f"the mail has more than {MAIL_BYTES // MIB} MiB")
+            raise PayloadTooLarge(f"the mail has more than {MAIL_BYTES // MIB} MiB")
         named = (address.rpartition("<")[2].strip("> ") for address in delivery.envelope.recipients)
         our_own = self._listening.addresses
         ours = tuple(dict.fromkeys(address for address in named if is_ours(address, *our_own)))
         if not ours:
-            raise Refused("there is no such mailbox here")
+            raise RequestRefused("there is no such mailbox here")
         return replace(delivery, envelope=replace(delivery.envelope, recipients=ours[:RECIPIENTS_MAX]))
 
-    async def _bind(self, service: MailService, delivery: Delivery) -> None:
+    async def _bind(self, service: MailService, delivery: InboundMail) -> None:
         """Let a signature's token be good for one mail: the same again is welcome, another one is refused.
 
         It is a quota of one. Taken before the mail is received, so that of two at once only one gets on;
@@ -209,7 +209,7 @@ class InboundDoor:
         remembered = service.signature_seconds + AHEAD_SECONDS
         bucket = Bucket(f"inbound {service.name} {token}", burst=1, per_hour=HOUR_SECONDS / remembered)
         if await self._quotas.spend([bucket], content.hexdigest()) is not None:
-            raise Refused("its signature was used for another mail already")
+            raise RequestRefused("its signature was used for another mail already")
 
 
 def _recognised(headers: Mapping[str, str]) -> str:
@@ -235,13 +235,13 @@ async def _hear_out(request: HttpRequest) -> None:
                     return
 
 
-def _refusal(service: MailService, refused: Refused) -> Response:
+def _refusal(service: MailService, refused: RequestRefused) -> Response:
     match refused:
         case NotSigned():
             return _answer(401, error=str(refused))
         case NotNow():
             return _later(str(refused))
-        case TooLarge():
+        case PayloadTooLarge():
             status = service.final_status or 413
         case _:
             status = service.final_status or 422

@@ -10,7 +10,7 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-from webordinary.mail.services.delivery import Refused, Request
+from webordinary.mail.services.delivery import InboundRequest, RequestRefused
 
 FIELDS_MAX, NAME_BYTES_MAX, TEXT_BYTES_MAX = 100, 200, 64 * 1024
 _CHUNK_BYTES = 64 * 1024  # unquoting takes many times the memory of what it is given
@@ -25,8 +25,8 @@ class Form:
     A field is decoded when it is asked for, and that takes time: ask for the mail after the signature.
     """
 
-    def __init__(self, request: Request, wanted: Collection[str]) -> None:
-        """Read it; raise `Refused` if it is none, or if it has a wanted field twice."""
+    def __init__(self, request: InboundRequest, wanted: Collection[str]) -> None:
+        """Read it; raise `RequestRefused` if it is none, or if it has a wanted field twice."""
         kind, options = parse_options_header(request.headers.get("content-type", ""))
         self._body = request.body
         if kind == b"multipart/form-data" and options.get(b"boundary"):
@@ -34,11 +34,11 @@ class Form:
         elif kind == b"application/x-www-form-urlencoded":
             posted = _urlencoded(self._body, wanted)
         else:
-            raise Refused("what was posted is no form")
+            raise RequestRefused("what was posted is no form")
         self._fields: dict[str, bytes | range] = {}  # or where in the body it is, quoted
         for name, value in posted:
             if name in self._fields:
-                raise Refused(f"the form has two fields {name}")
+                raise RequestRefused(f"the form has two fields {name}")
             self._fields[name] = value
 
     def raw(self, name: str) -> bytes | None:
@@ -49,7 +49,7 @@ class Form:
     def text(self, name: str, default: str = "") -> str:
         """A field as text, which is short."""
         if len(self._fields.get(name, b"")) > TEXT_BYTES_MAX:
-            raise Refused(f"the field {name} is too long")
+            raise RequestRefused(f"the field {name} is too long")
         found = self.raw(name)
         return default if found is None else found.decode("utf-8", "replace")
 
@@ -57,7 +57,7 @@ class Form:
 def _urlencoded(body: bytes, wanted: Collection[str]) -> Iterator[tuple[str, range]]:
     """Find the fields without cutting the body into pieces: one of them is a whole mail."""
     if body.count(b"&") >= FIELDS_MAX:
-        raise Refused(f"the form has more than {FIELDS_MAX} fields")
+        raise RequestRefused(f"the form has more than {FIELDS_MAX} fields")
     at = 0
     while at < len(body):
         end = body.find(b"&", at)
@@ -100,9 +100,9 @@ def _multipart(body: bytes, boundary: bytes, wanted: Collection[str]) -> list[tu
         parser.write(body)
         parser.finalize()
     except FormParserError as error:
-        raise Refused("what was posted is a broken form") from error
+        raise RequestRefused("what was posted is a broken form") from error
     if not parts.is_closed:
-        raise Refused("what was posted is only the beginning of a form")
+        raise RequestRefused("what was posted is only the beginning of a form")
     return parts.found
 
 
@@ -119,7 +119,7 @@ class _Parts:
     def begin(self) -> None:
         self._parts += 1
         if self._parts > FIELDS_MAX:
-            raise Refused(f"the form has more than {FIELDS_MAX} fields")
+            raise RequestRefused(f"the form has more than {FIELDS_MAX} fields")
         self._name, self._data = "", bytearray()
 
     def add_field(self, data: bytes, start: int, end: int) -> None:

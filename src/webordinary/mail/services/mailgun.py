@@ -13,10 +13,10 @@ from webordinary.mail.services.delivery import (
     MAIL_BYTES,
     MIB,
     UNKNOWN_SENDER,
-    Delivery,
+    InboundMail,
+    InboundRequest,
     NotNow,
     NotSigned,
-    Request,
     check_time,
 )
 from webordinary.mail.services.form import Form
@@ -42,7 +42,7 @@ class Mailgun:
     def check_head(self, headers: Mapping[str, str], now: float) -> None:
         """See `MailService.check_head`: all is in the body."""
 
-    def read(self, request: Request, now: float) -> Delivery | None:
+    def read(self, request: InboundRequest, now: float) -> InboundMail | None:
         """See `MailService.read`."""
         form = Form(request, FIELDS)
         time, token = form.text("timestamp"), form.text("token")
@@ -56,7 +56,7 @@ class Mailgun:
         if raw is None:
             raise NotNow("it has no field body-mime: the address in the route has to end in /mime")
         recipients = tuple(address.strip() for address in form.text("recipient").split(","))
-        return Delivery(
+        return InboundMail(
             raw,
             Envelope(self.name, mail_from=form.text("sender", UNKNOWN_SENDER), recipients=recipients),
             token=f"{time} {token}",

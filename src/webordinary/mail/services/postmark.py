@@ -13,10 +13,10 @@ from webordinary.core.mail import Envelope
 from webordinary.mail.services.delivery import (
     MAIL_BYTES,
     UNKNOWN_SENDER,
-    Delivery,
+    InboundMail,
+    InboundRequest,
     NotNow,
     NotSigned,
-    Request,
     read_json,
 )
 
@@ -45,7 +45,7 @@ class Postmark:
         if scheme.lower() != "basic" or not hmac.compare_digest(password, self.password):
             raise NotSigned("its password is missing or wrong")
 
-    def read(self, request: Request, now: float) -> Delivery | None:
+    def read(self, request: InboundRequest, now: float) -> InboundMail | None:
         """See `MailService.read`."""
         self.check_head(request.headers, now)
         posted = read_json(request.body)
@@ -53,7 +53,7 @@ class Postmark:
         if not isinstance(raw, str) or not isinstance(number, str) or not number:
             raise NotNow('it has no RawEmail: switch on "Include raw email content in JSON payload"')
         envelope = Envelope(self.name, mail_from=UNKNOWN_SENDER, recipients=_recipients(posted))
-        return Delivery(raw.encode("utf-8", "surrogatepass"), envelope, token=number)
+        return InboundMail(raw.encode("utf-8", "surrogatepass"), envelope, token=number)
 
 
 def _recipients(posted: dict[str, Any]) -> tuple[str, ...]:

@@ -23,12 +23,12 @@ from webordinary.mail.services.delivery import (
     MAIL_BYTES,
     MIB,
     UNKNOWN_SENDER,
-    Delivery,
+    InboundMail,
+    InboundRequest,
     NotNow,
     NotSigned,
-    Refused,
-    Request,
-    TooLarge,
+    PayloadTooLarge,
+    RequestRefused,
     check_time,
     read_json,
     texts,
@@ -67,7 +67,7 @@ class Resend:
             raise NotSigned("it has no signature")
         check_time(_header(headers, "timestamp"), now, self.signature_seconds)
 
-    def read(self, request: Request, now: float) -> Delivery | None:
+    def read(self, request: InboundRequest, now: float) -> InboundMail | None:
         """See `MailService.read`."""
         self.check_head(request.headers, now)
         number = _header(request.headers, "id")
@@ -82,11 +82,11 @@ class Resend:
         data = event.get("data")
         email_id = data.get("email_id") if isinstance(data, dict) else None
         if not isinstance(data, dict) or not isinstance(email_id, str):
-            raise Refused("it says that a mail came in, and not which")
+            raise RequestRefused("it says that a mail came in, and not which")
         raw = self.api.fetch(email_id)
         named = [address for key in ("received_for", "to", "cc", "bcc") for address in texts(data.get(key))]
         envelope = Envelope(self.name, mail_from=UNKNOWN_SENDER, recipients=tuple(named))
-        return Delivery(raw, envelope, token=number)
+        return InboundMail(raw, envelope, token=number)
 
 
 def webhook_secret(text: str) -> bytes:
@@ -117,7 +117,7 @@ class ResendApi:
     def fetch(self, email_id: str) -> bytes:
         """Fetch a mail as it came in. Whatever fails may work at the next attempt, unless it is too large."""
         if not _ID.fullmatch(email_id):
-            raise Refused("it says that a mail came in, and not which")
+            raise RequestRefused("it says that a mail came in, and not which")
         until = time.monotonic() + FETCH_SECONDS
         try:
             about = self._get(f"{self._base}/emails/receiving/{email_id}", until, key=self._key)
@@ -140,7 +140,7 @@ class ResendApi:
             while chunk := answer.read1(_CHUNK_BYTES):
                 found += chunk
                 if len(found) > MAIL_BYTES:
-                    raise TooLarge(f"the mail has more than {MAIL_BYTES // MIB} MiB")
+                    raise PayloadTooLarge(f"the mail has more than {MAIL_BYTES // MIB} MiB")
                 if time.monotonic() > until:
                     raise NotNow("fetching the mail from Resend took too long")
         return bytes(found)

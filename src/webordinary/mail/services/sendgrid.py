@@ -21,10 +21,10 @@ from webordinary.mail.services.delivery import (
     MAIL_BYTES,
     MIB,
     UNKNOWN_SENDER,
-    Delivery,
+    InboundMail,
+    InboundRequest,
     NotNow,
     NotSigned,
-    Request,
     check_time,
     public_address,
     read_json,
@@ -54,7 +54,7 @@ class SendGrid:
             raise NotSigned("it has no signature: attach a security policy to the parse webhook")
         check_time(headers.get(TIME, ""), now, self.signature_seconds)
 
-    def read(self, request: Request, now: float) -> Delivery | None:
+    def read(self, request: InboundRequest, now: float) -> InboundMail | None:
         """See `MailService.read`."""
         self.check_head(request.headers, now)
         signed = hashlib.sha256(request.headers[TIME].encode())
@@ -76,7 +76,7 @@ class SendGrid:
             recipients=texts(line.get("to")),
         )
         # Not the signature: another valid one can be made of it by anybody.
-        return Delivery(raw, envelope, token=signed.hexdigest())
+        return InboundMail(raw, envelope, token=signed.hexdigest())
 
 
 def verification_key(text: str) -> EllipticCurvePublicKey:

@@ -31,7 +31,7 @@ PLAIN_ADDRESS = re.compile(
 )
 
 
-class Conversation(SMTP):
+class SmtpSession(SMTP):
     """Known to the gateway while it is open; reads mail by pieces instead of lines, whatever their length."""
 
     line_length_limit = PIECE_BYTES  # what is read ahead; commands have a limit of their own
@@ -127,7 +127,7 @@ class Conversation(SMTP):
                 return
 
 
-class LmtpConversation(Conversation, LMTP):
+class LmtpSession(SmtpSession, LMTP):
     """LMTP, for a mail server on the same machine."""
 
 
@@ -150,7 +150,7 @@ def is_this_machine(peer: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class SmtpListener:
     """Where and how to listen."""
 
     host: str = "127.0.0.1"
@@ -168,11 +168,11 @@ class Listening:
 class SmtpGateway:
     """Listens for mail and hands each to the receive flow."""
 
-    def __init__(self, listening: Listening, receive: Receive) -> None:
+    def __init__(self, listening: SmtpListener, receive: Receive) -> None:
         """Listen once `start` is called."""
         self._listening, self._receive = listening, receive
         self._server: asyncio.Server | None = None
-        self._open: set[Conversation] = set()
+        self._open: set[SmtpSession] = set()
         self._in_hand = 0
         self._nothing_in_hand = asyncio.Event()
         self._nothing_in_hand.set()
@@ -208,7 +208,7 @@ class SmtpGateway:
 
     def _conversation(self) -> SMTP:
         where = self._listening
-        kind = LmtpConversation if where.lmtp else Conversation
+        kind = LmtpSession if where.lmtp else SmtpSession
         conversation = kind(
             self,
             data_size_limit=MAIL_BYTES,
@@ -222,7 +222,7 @@ class SmtpGateway:
         conversation.of(self)
         return conversation
 
-    def opened(self, conversation: Conversation) -> str:
+    def opened(self, conversation: SmtpSession) -> str:
         """Take a new conversation up, or say why not."""
         who = self._who(conversation.peer)
         its_own = sum(self._who(other.peer) == who for other in self._open) if who else 0
@@ -233,13 +233,13 @@ class SmtpGateway:
         self._open.add(conversation)
         return ""
 
-    def closed(self, conversation: Conversation) -> None:
+    def closed(self, conversation: SmtpSession) -> None:
         """Forget a conversation."""
         self._open.discard(conversation)
 
     def _dropped_an_idle_one(self) -> bool:
         """Make room for a newcomer: whoever has kept others waiting for longest gives way."""
-        idlest = max(self._open, key=Conversation.overdue_seconds)
+        idlest = max(self._open, key=SmtpSession.overdue_seconds)
         if idlest.overdue_seconds() < 0:
             return False
         self._open.discard(idlest)
@@ -266,7 +266,7 @@ class SmtpGateway:
 
     async def handle_MAIL(  # noqa: N802
         self,
-        server: Conversation,
+        server: SmtpSession,
         _session: Session,
         envelope: SmtpEnvelope,
         address: str,
@@ -294,7 +294,7 @@ class SmtpGateway:
         return "250 2.1.5 OK"
 
     async def handle_DATA(  # noqa: N802
-        self, server: Conversation, session: Session, envelope: SmtpEnvelope, spool: Spool
+        self, server: SmtpSession, session: Session, envelope: SmtpEnvelope, spool: Spool
     ) -> str:
         """Receive the mail. 4xx only where another try can help."""
         came = Envelope(
