@@ -20,7 +20,7 @@ import webordinary
 from webordinary.claim.worker import Shape
 from webordinary.core.job import ENDED, Arrival, JobId, JobState
 from webordinary.core.lane import Lane
-from webordinary.dispatch.submitting import Request, submit
+from webordinary.dispatch.submit import Request, submit
 from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.operations.first_start import onboard_samples
 from webordinary.ports.backend import Backend
@@ -162,8 +162,8 @@ async def walk_of_an_interrupt(home: Path, walk: Walk) -> None:
 
 
 async def _submitted(backend: Backend, instruction: str) -> JobId:
-    request = Request(SCOTT, instruction, arrival=Arrival.INTERRUPT)
-    receipt = await submit(request, backend.broker, backend.gatekeeper, SystemClock())
+    request = Request(SCOTT, instruction, policy=Arrival.INTERRUPT)
+    receipt = await submit(request, backend, SystemClock(), any_project=True)
     return receipt.stored.job
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from tests.cloud.conftest import Account
 from tests.cloud.mails import SCOTT, arrive, event, mail
+from tests.flows import same_wish
 from webordinary.core.errors import BadInput, NotFound
-from webordinary.core.job import JobId
+from webordinary.core.job import Arrival, Intent, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind, MailState
 from webordinary.core.site import Member, Project
@@ -166,3 +167,18 @@ async def test_the_function_itself(account: Account, backend: Backend) -> None:
 )
 def test_odd_verdicts_are_none(odd: dict[str, Any]) -> None:
     assert SesReceipt.read(odd) == SesReceipt()
+
+
+# --- the same as elsewhere ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intent", [Intent.EDIT, Intent.UNDO, Intent.PUBLISH])
+async def test_a_wish_is_the_same_job_as_by_any_other_way(
+    account: Account, backend: Backend, intent: Intent
+) -> None:
+    """tests/flows/test_one_submit.py holds mail, command line, API and page to the very same values."""
+    await same_wish.begin(backend, Arrival.INTERRUPT)
+    wish = same_wish.mail(intent, account.settings.mail.address)
+    (record,) = await take_in(await arrive(account, wish), account.settings, backend)
+    assert record.state is MailState.ACCEPTED
+    assert await same_wish.seen(backend) == same_wish.expected(intent, Arrival.INTERRUPT)

@@ -17,7 +17,7 @@ from tests.cloud.working import working
 from webordinary.core.errors import BadInput, NotFound, SchemaMismatch
 from webordinary.core.lane import Lane
 from webordinary.core.release import Place
-from webordinary.dispatch.submitting import Request
+from webordinary.dispatch.submit import Request
 from webordinary.entrypoints.executor import Progress, execute
 from webordinary.operations.cloud_setup import DEFINITION, shipped_definition
 from webordinary.ports.backend import Backend

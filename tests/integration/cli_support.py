@@ -21,7 +21,7 @@ from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Outcome
 from webordinary.core.views import JobView, WorkerView
-from webordinary.dispatch.submitting import Request, submit
+from webordinary.dispatch.submit import Request, submit
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
 from webordinary.wiring.settings import load
@@ -115,7 +115,7 @@ class Home:
         async def serve(backend: Backend) -> str:
             clock, me = SystemClock(), WorkerId("somebody")
             request = Request(Lane.parse(lane), text)
-            receipt = await submit(request, backend.broker, backend.gatekeeper, clock)
+            receipt = await submit(request, backend, clock, any_project=True)
             for outcome in outcomes:
                 claimed = await backend.broker.claim(me, room=1, wait=PATIENCE_SECONDS)
                 delivery = await backend.broker.next_job(claimed.claims[0], wait=PATIENCE_SECONDS)

@@ -11,7 +11,7 @@ from webordinary.core.claim import Ownership, Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done
-from webordinary.dispatch.submitting import Request
+from webordinary.dispatch.submit import Request
 from webordinary.entrypoints.cli.desk import Desk, opened
 from webordinary.entrypoints.cli.main import main
 from webordinary.entrypoints.cli.submit import submit_and_wait
@@ -47,7 +47,7 @@ def test_a_lane_that_was_claimed_meanwhile_is_not_said_to_be_nobodys(
 ) -> None:
     async def submit(desk: Desk) -> None:
         object.__setattr__(desk.backend, "gatekeeper", LateGatekeeper(desk))
-        request = Request(SCOTT, "Bigger letters", arrival=Arrival.QUEUE)
+        request = Request(SCOTT, "Bigger letters", policy=Arrival.QUEUE)
         await submit_and_wait(argparse.Namespace(request=request, wait=None, json=False), desk)
 
     at_desk(tmp_path, submit)

@@ -1,4 +1,4 @@
-"""Forms that change something, and the door."""
+"""Forms that change something, and signing in and out."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from starlette.routing import Route
 
 from webordinary.core.errors import BadInput
 from webordinary.core.job import Intent, JobId
-from webordinary.dashboard import actions as deeds
+from webordinary.dashboard import actions
 from webordinary.dashboard.front import Front, text
 from webordinary.dashboard.guard import check_origin
 from webordinary.dashboard.query_params import Asked, lane_of, text_of
 from webordinary.dashboard.template_filters import lane_path
+from webordinary.dispatch.submit import Request as Submission
+from webordinary.dispatch.submit import submit
 
 ASKABLE = frozenset({Intent.UNDO, Intent.REDO, Intent.PUBLISH})
 
 
-class DeedPages:
+class ActionPages:
     """See the module."""
 
     def __init__(self, front: Front) -> None:
@@ -40,24 +42,24 @@ class DeedPages:
 
     async def redrive(self, request: Request) -> Response:
         async with self._front.form(request):
-            job = await deeds.redrive(self._parts, JobId(text_of(request, "job")))
+            job = await actions.redrive(self._parts, JobId(text_of(request, "job")))
         return self._front.back(f"/jobs/{job}", "redriven")
 
     async def drop(self, request: Request) -> Response:
         async with self._front.form(request):
-            job = await deeds.drop(self._parts, JobId(text_of(request, "job")))
+            job = await actions.drop(self._parts, JobId(text_of(request, "job")))
         return self._front.back(f"/jobs/{job}", "dropped")
 
     async def interrupt(self, request: Request) -> Response:
         lane = lane_of(request)
         async with self._front.form(request):
-            stopped = await deeds.interrupt(self._parts, lane)
+            stopped = await actions.interrupt(self._parts, lane)
         return self._front.back(lane_path(lane), "interrupted" if stopped else "idle")
 
     async def release(self, request: Request) -> Response:
         lane = lane_of(request)
         async with self._front.form(request):
-            taken = await deeds.release(self._parts, lane)
+            taken = await actions.release(self._parts, lane)
         return self._front.back(lane_path(lane), "released" if taken else "free")
 
     async def ask(self, request: Request) -> Response:
@@ -67,8 +69,8 @@ class DeedPages:
         intent = next((one for one in ASKABLE if one.value == given), None)
         if intent is None:
             raise BadInput("a lane can be asked to undo, redo or publish; anything else is a mail")
-        stored = await deeds.submit(self._parts, lane, "", intent)
-        return self._front.back(f"/jobs/{stored.job}", "asked")
+        receipt = await submit(Submission(lane, intent=intent), self._parts.backend, self._parts.clock)
+        return self._front.back(f"/jobs/{receipt.stored.job}", "asked")
 
     # --- the door ---------------------------------------------------------------------------------
 

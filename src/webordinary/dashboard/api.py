@@ -1,4 +1,4 @@
-"""The JSON API: the same read models as the pages, and the same few deeds."""
+"""The JSON API: the same read models as the pages, and the same few actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webordinary.core.to_json import fields, to_json
 from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
 from webordinary.core.waiting import Reason
 from webordinary.core.work import KeptEvent
-from webordinary.dashboard import actions as deeds
+from webordinary.dashboard import actions
 from webordinary.dashboard.front import Front
 from webordinary.dashboard.live import NUMBER_MAX
 from webordinary.dashboard.metrics import Metrics, Spread, measure, spread
@@ -43,6 +43,8 @@ from webordinary.dashboard.query_params import (
     text_of,
 )
 from webordinary.dashboard.schema import Schema, schema_of, shape
+from webordinary.dispatch.submit import Request as Submission
+from webordinary.dispatch.submit import submit
 
 T = TypeVar("T")
 
@@ -62,7 +64,7 @@ def _with(kind: type, **more: Schema) -> Schema:
 
 _LANE = _with(LaneView, why=schema_of(Reason))
 _LETTER = _with(Letter, standing=_TEXT)
-_DEED = shape({"done": _FLAG})
+_DONE = shape({"done": _FLAG})
 
 
 class Api:
@@ -197,10 +199,10 @@ class Api:
                 body=body,
                 body_required=("lane",),
             ),
-            Operation("post", "/api/jobs/{job}/redrive", "Queue a dead job again.", _DEED, self.redrive),
-            Operation("post", "/api/jobs/{job}/drop", "Put a dead job aside for good.", _DEED, self.drop),
-            Operation("post", f"{lane}/interrupt", "Ask its running job to stop.", _DEED, self.interrupt),
-            Operation("post", f"{lane}/release", "Take it from its owner.", _DEED, self.release),
+            Operation("post", "/api/jobs/{job}/redrive", "Queue a dead job again.", _DONE, self.redrive),
+            Operation("post", "/api/jobs/{job}/drop", "Put a dead job aside for good.", _DONE, self.drop),
+            Operation("post", f"{lane}/interrupt", "Ask its running job to stop.", _DONE, self.interrupt),
+            Operation("post", f"{lane}/release", "Take it from its owner.", _DONE, self.release),
         ]
 
     def routes(self) -> list[Route]:
@@ -307,32 +309,32 @@ class Api:
         body = await body_of(request, "lane", "instruction", "intent", "arrival")
         if "lane" not in body:
             raise BadInput("'lane' is missing: PROJECT/USER")
-        stored = await deeds.submit(
-            self._parts,
+        wanted = Submission(
             Lane.parse(body["lane"]),
             body.get("instruction", ""),
-            _one_of("intent", Intent, body.get("intent")) or Intent.EDIT,
-            _one_of("arrival", Arrival, body.get("arrival")),
+            intent=_one_of("intent", Intent, body.get("intent")) or Intent.EDIT,
+            policy=_one_of("arrival", Arrival, body.get("arrival")),
         )
+        stored = (await submit(wanted, self._parts.backend, self._parts.clock)).stored
         return _answer({"job": stored.job, "duplicate": isinstance(stored, Duplicate)})
 
     async def redrive(self, request: Request) -> Response:
         await self._admitted(request)
-        await deeds.redrive(self._parts, JobId(text_of(request, "job")))
+        await actions.redrive(self._parts, JobId(text_of(request, "job")))
         return _answer({"done": True})
 
     async def drop(self, request: Request) -> Response:
         await self._admitted(request)
-        await deeds.drop(self._parts, JobId(text_of(request, "job")))
+        await actions.drop(self._parts, JobId(text_of(request, "job")))
         return _answer({"done": True})
 
     async def interrupt(self, request: Request) -> Response:
         await self._admitted(request)
-        return _answer({"done": await deeds.interrupt(self._parts, lane_of(request)) is not None})
+        return _answer({"done": await actions.interrupt(self._parts, lane_of(request)) is not None})
 
     async def release(self, request: Request) -> Response:
         await self._admitted(request)
-        return _answer({"done": await deeds.release(self._parts, lane_of(request))})
+        return _answer({"done": await actions.release(self._parts, lane_of(request))})
 
     async def _admitted(self, request: Request) -> None:
         self._front.keeper.admit(request)

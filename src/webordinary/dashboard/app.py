@@ -13,7 +13,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from webordinary.core.errors import BadInput, NotAllowed, NotFound, WebordinaryError
-from webordinary.dashboard.action_pages import DeedPages
+from webordinary.dashboard.action_pages import ActionPages
 from webordinary.dashboard.api import Api
 from webordinary.dashboard.front import Front
 from webordinary.dashboard.guard import Guard, Keeper, SignInNeeded, TooLarge
@@ -43,7 +43,7 @@ def create_app(parts: Parts, *, token: str) -> Starlette:
             Route("/healthz", Health(parts).answer),
             Route("/events", streams.changes),
             Route("/jobs/{job}/events", streams.job),
-            *DeedPages(front).routes(),
+            *ActionPages(front).routes(),
             *TryPages(front).routes(),
             *WorkPages(front).routes(),
             *MailPages(front).routes(),

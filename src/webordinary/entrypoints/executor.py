@@ -8,7 +8,7 @@ from typing import assert_never
 
 from webordinary.core.job import JobState
 from webordinary.core.views import JobView
-from webordinary.dispatch.submitting import Request, submit
+from webordinary.dispatch.submit import Request, submit
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 
@@ -34,7 +34,7 @@ class Executed:
 
 async def execute(request: Request, backend: Backend, clock: Clock, *, wait: float) -> Executed:
     """Submit, and wait so many seconds for the result. With a message id of its own it may be repeated."""
-    receipt = await submit(request, backend.broker, backend.gatekeeper, clock)
+    receipt = await submit(request, backend, clock, any_project=True)
     job = await backend.ledger.result(receipt.stored.job, wait=wait)
     return Executed(progress_of(job), job)
 

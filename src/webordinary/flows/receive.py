@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.addresses import without_tag
 from webordinary.core.errors import CannotTellNow
-from webordinary.core.job import Arrival, Intent, Job, JobId
+from webordinary.core.job import Intent
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
 from webordinary.core.mail import (
@@ -34,8 +34,9 @@ from webordinary.core.mail import (
 )
 from webordinary.core.session_token import lengthened_id, session_from_addresses, shortened_id
 from webordinary.core.site import Session
-from webordinary.dispatch.arrival_policy import arrival_of, stop_means
+from webordinary.dispatch.arrival_policy import stop_means
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
+from webordinary.dispatch.submit import Request, submit_mail
 from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.history import History
 from webordinary.flows.records import new_record
@@ -314,20 +315,18 @@ class Reception:
         brings = any(one.kind in {StretchKind.QUOTED, StretchKind.FORWARDED} for one in mail.stretches)
         if not instruction and not record.files and not brings:
             return await self._refuse_to_read(draft, "it was empty", MailProblem.EMPTY)
-        project = await self.backend.directory.project(lane.project)
-        policy = read_arrival(mail.subject, project.arrival if project else Arrival.INTERRUPT)
-        arrival = await arrival_of(intent, self.backend.ledger, lane, session.id, policy)
-        job = Job(
-            id=JobId(self.clock.unique()),
-            lane=lane,
-            instruction=instruction or (SEE_FILES if record.files else SEE_TEXT),
-            message_id=record.id,
-            arrival=arrival,
-            wants_reply=True,
+        request = Request(
+            lane,
+            instruction or (SEE_FILES if record.files else SEE_TEXT),
+            record.id,
+            intent,
+            policy=read_arrival(mail.subject),
             session=session.id,
-            intent=intent,
         )
-        kept = await self._keep(replace(draft, job=job), MailState.ACCEPTED, "")
+        accepted = replace(draft, record=replace(record, state=MailState.ACCEPTED, reason=""))
+        kept = await submit_mail(request, accepted, self.backend, self.clock)
+        if isinstance(kept, Bucket):
+            return await self._over_quota(draft, kept)
         if self.workflow is not None and kept.job is not None:
             await self.workflow.start(kept.id, lane, kept.job)
         return kept

@@ -157,10 +157,10 @@ def says_yes(text: str) -> bool:
     return bool(found) and (found[0] in words.YES | {"si"} or bool(_THAT_WAS_ME.search(" ".join(found))))
 
 
-def read_arrival(subject: str, default: Arrival) -> Arrival:
+def read_arrival(subject: str) -> Arrival | None:
     """Let one mail choose its own arrival policy, by `[queue]` and the like in its subject."""
     named = _POLICY.search(subject)
-    return Arrival(named.group(1).lower()) if named else default
+    return Arrival(named.group(1).lower()) if named else None
 
 
 def folded(text: str) -> str:

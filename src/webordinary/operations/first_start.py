@@ -7,9 +7,9 @@ from pathlib import Path
 
 from webordinary import samples
 from webordinary.core.errors import StoreFull
-from webordinary.core.job import Arrival, Intent
+from webordinary.core.job import Intent
 from webordinary.core.lane import Lane
-from webordinary.dispatch.submitting import Request, submit
+from webordinary.dispatch.submit import Request, submit
 from webordinary.identify.onboarding import Wanted, onboard
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
@@ -64,7 +64,6 @@ async def _onboard_sample(
         lane,
         "Show the site for the first time",
         message_id=f"first-release-{lane.project}",
-        arrival=Arrival.QUEUE,
         intent=Intent.PUBLISH,
     )
-    await submit(request, backend.broker, backend.gatekeeper, clock)
+    await submit(request, backend, clock)

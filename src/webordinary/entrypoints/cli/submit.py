@@ -8,10 +8,10 @@ import sys
 from dataclasses import dataclass
 
 from webordinary.core.errors import BadInput
-from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, JobId, JobState
+from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, Intent, JobId, JobState
 from webordinary.core.views import JobView
 from webordinary.core.waiting import UNOWNED, Cause, Reason, counted, span
-from webordinary.dispatch.submitting import Receipt, Request, submit
+from webordinary.dispatch.submit import Receipt, Request, submit
 from webordinary.entrypoints.cli.arguments import add_common, add_lane, seconds
 from webordinary.entrypoints.cli.desk import Desk, at_desk
 from webordinary.entrypoints.cli.exits import Exit, exit_of
@@ -33,10 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         choices=[arrival.value for arrival in Arrival],
-        default=Arrival.INTERRUPT.value,
         help="what it does to jobs before it: stop the running edit if that was submitted here, too, and not "
         "by mail; stop any running edit; wait behind all; or replace those that have not started "
-        "(default: interrupt)",
+        "(default: the project's policy)",
     )
     add_common(parser)
 
@@ -53,7 +52,8 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Submit, and wait if asked to."""
-    args.request = Request(args.lane, _instruction(args.text), args.id, Arrival(args.policy))
+    policy = Arrival(args.policy) if args.policy else None
+    args.request = Request(args.lane, _instruction(args.text), args.id, policy=policy)
     return at_desk(args, submit_and_wait, create=True)
 
 
@@ -72,7 +72,9 @@ def _instruction(text: str) -> str:
 async def submit_and_wait(args: argparse.Namespace, desk: Desk) -> int:
     """Submit `args.request`, and wait if asked to."""
     backend = desk.backend
-    receipt = await submit(args.request, backend.broker, backend.gatekeeper, desk.clock)
+    # An instruction is also for pools that echo or run a program, and know no projects.
+    is_edit = args.request.intent is Intent.EDIT
+    receipt = await submit(args.request, backend, desk.clock, any_project=is_edit)
     told = await _tell(receipt, desk) if not args.json else None
     if args.wait is None:
         if args.json:
