@@ -7,7 +7,7 @@ from tests.authentication.smtp_server import OWNERS_SERVER, Server
 from tests.authentication.world import BODY, OWNER, US, letter
 from tests.flows.door import KEY
 from webordinary.core.mail import LetterKind, MailState, SessionId
-from webordinary.core.session_token import session_address, session_token
+from webordinary.core.signed_addresses import session_address, session_token
 from webordinary.intake.auto_replies import SESSION_HEADER
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, SCOTT, Door, door
 from tests.intake.test_delivery_report import FAILED, recipient, report
 from webordinary.core.mail import LetterKind, MailRecord, MailState
-from webordinary.core.return_path import SentLetter, return_path
+from webordinary.core.signed_addresses import SentLetter, return_path
 from webordinary.ports.bounces import Bouncing
 
 __all__ = ["door"]

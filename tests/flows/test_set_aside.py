@@ -6,7 +6,7 @@ import pytest
 
 from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, SCOTT, Door, door
 from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
-from webordinary.core.session_token import session_address
+from webordinary.core.signed_addresses import session_address
 from webordinary.mail.checks.checks import OfflineChecks
 from webordinary.ports.mail_checks import Checks, Dmarc, Spf
 

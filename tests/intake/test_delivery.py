@@ -5,7 +5,7 @@ import pytest
 from tests.flows.door import ADDRESS, KEY
 from webordinary.core.addresses import is_ours
 from webordinary.core.mail import SessionId
-from webordinary.core.session_token import session_address, session_from_addresses
+from webordinary.core.signed_addresses import session_address, session_from_addresses
 from webordinary.intake.delivery import RECIPIENTS_MAX, UNKNOWN, envelope_of, names_us
 
 TOKEN = session_address(SessionId("confirm-abc"), KEY, ADDRESS)

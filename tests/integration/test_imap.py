@@ -22,7 +22,7 @@ from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, 
 from webordinary.backends.memory.open import open_memory
 from webordinary.core.errors import BackendUnavailable, CannotTellNow, LoginRefused, MailboxUnavailable
 from webordinary.core.mail import Envelope, LetterKind, MailRecord, MailState, SessionId
-from webordinary.core.session_token import session_address
+from webordinary.core.signed_addresses import session_address
 from webordinary.mail.imap import client as imap_client
 from webordinary.mail.imap import mailbox as imap_mailbox
 from webordinary.mail.imap.connection import ImapAccount, probe

@@ -20,7 +20,7 @@ from tests.mail_services.services import (
     unsigned,
 )
 from webordinary.core.mail import MailState
-from webordinary.core.session_token import session_address
+from webordinary.core.signed_addresses import session_address
 from webordinary.mail.services.delivery import MAIL_BYTES, MIB
 
 every_service = pytest.mark.parametrize("name", NAMES)

@@ -7,8 +7,14 @@ from tests.reply.post import Post
 from tests.reply.smtp_server import Inbox, smtp_server
 from webordinary.core.mail import LetterKind, MailId, SessionId
 from webordinary.core.outcome import Done
-from webordinary.core.return_path import SentLetter, letter_from_addresses, return_path
-from webordinary.core.session_token import session_address, session_from_address, shortened_id
+from webordinary.core.signed_addresses import (
+    SentLetter,
+    letter_from_addresses,
+    return_path,
+    session_address,
+    session_from_address,
+    shortened_id,
+)
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.bounces import BOUNCES_TO_MARK
 

@@ -8,7 +8,7 @@ from tests.reply.letters import JOB, KEY, MAIL, NOW, OURS, SESSION, composed, jo
 from webordinary.core.errors import BadInput
 from webordinary.core.job import JobState
 from webordinary.core.mail import Letter, LetterKind
-from webordinary.core.session_token import session_from_address
+from webordinary.core.signed_addresses import session_from_address
 from webordinary.reply.compose import Letterhead, Unanswerable, compose
 from webordinary.reply.facts import Case
 from webordinary.reply.headers import ID_CHARACTERS, REFERENCES_MAX

@@ -12,7 +12,7 @@ from webordinary.core.claim import Claim, Delivery, Interrupt, Pulse
 from webordinary.core.errors import BackendUnavailable, ClaimLost
 from webordinary.core.failure import FailureKind
 from webordinary.core.limits import Limits
-from webordinary.core.log_throttle import Troubles
+from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.outcome import Failed, HandedBack, Outcome, Preempted, Retry
 from webordinary.ports.broker import Broker, Recall
 from webordinary.ports.clock import Clock
@@ -46,7 +46,7 @@ class LaneServer:
         self.claim = claim
         self.reason: LetGo | None = None
         self.pulse = Pulse()
-        self.troubles = Troubles(log, clock.monotonic)  # the worker puts in its own, for all its lanes
+        self.throttle = LogThrottle(log, clock.monotonic)  # the worker puts in its own, for all its lanes
         self._broker, self._handler, self._clock, self._limits = broker, handler, clock, limits
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
@@ -185,10 +185,10 @@ class LaneServer:
             try:
                 delivery = await self._broker.next_job(self.claim, wait=wait, recall=self._recall)
             except BackendUnavailable as error:
-                self.troubles.met(FETCHING, error, str(self.claim.lane))
+                self.throttle.met(FETCHING, error, str(self.claim.lane))
                 await backoff.wait()
                 continue
-            self.troubles.over(FETCHING, str(self.claim.lane))
+            self.throttle.over(FETCHING, str(self.claim.lane))
             if delivery is not None:
                 return delivery
         self.reason = self.reason or reason
@@ -267,10 +267,10 @@ class LaneServer:
             try:
                 following = await self._broker.settle(delivery, outcome, more=self._why_let_go() is None)
             except BackendUnavailable as error:
-                self.troubles.met(SETTLING, error, f"{self.claim.lane}: job {delivery.job.id}")
+                self.throttle.met(SETTLING, error, f"{self.claim.lane}: job {delivery.job.id}")
                 await backoff.wait()
             else:
-                self.troubles.over(SETTLING, f"{self.claim.lane}: job {delivery.job.id}")
+                self.throttle.over(SETTLING, f"{self.claim.lane}: job {delivery.job.id}")
                 if following is None:
                     self._running = None
                     self._changed()
@@ -285,8 +285,8 @@ class LaneServer:
             try:
                 await self._broker.release(self.claim)
             except BackendUnavailable as error:
-                self.troubles.met(RELEASING, error, str(self.claim.lane))
+                self.throttle.met(RELEASING, error, str(self.claim.lane))
                 await backoff.wait()
             else:
-                self.troubles.over(RELEASING, str(self.claim.lane))
+                self.throttle.over(RELEASING, str(self.claim.lane))
                 return

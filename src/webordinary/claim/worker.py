@@ -14,7 +14,7 @@ from webordinary.core.claim import Claim, Claimed, Presence, Pulse
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.log_throttle import Troubles
+from webordinary.core.log_throttle import LogThrottle
 from webordinary.ports.broker import Broker, Recall
 from webordinary.ports.clock import Clock
 from webordinary.ports.handler import Handler
@@ -56,7 +56,7 @@ class Worker:
         self._changed = asyncio.Event()
         self._recall = Recall()
         self._pulse = Pulse()
-        self._troubles = Troubles(log, clock.monotonic)
+        self._throttle = LogThrottle(log, clock.monotonic)
         self._busy_at = clock.monotonic()
 
     async def run(self) -> None:
@@ -107,10 +107,10 @@ class Worker:
             try:
                 await self._claim_once(room, idle)
             except BackendUnavailable as error:
-                self._troubles.met(ASKING, error)
+                self._throttle.met(ASKING, error)
                 await backoff.wait()
             else:
-                self._troubles.over(ASKING)
+                self._throttle.over(ASKING)
                 backoff.succeeded()
 
     async def _claim_once(self, room: int, idle: list[Claim]) -> None:
@@ -145,7 +145,7 @@ class Worker:
             server = self.lane_server(
                 claim, self._broker, self._handler, self._clock, self._limits, self._something_changed
             )
-            server.pulse, server.troubles = self._pulse, self._troubles
+            server.pulse, server.throttle = self._pulse, self._throttle
             self._servers[claim] = server
             server.start(asked_at, self._server_ended)
             if self._draining.is_set():
@@ -165,10 +165,10 @@ class Worker:
             try:
                 await self._beat_once()
             except BackendUnavailable as error:
-                self._troubles.met(BEATING, error)
+                self._throttle.met(BEATING, error)
                 await backoff.wait()
             else:
-                self._troubles.over(BEATING)
+                self._throttle.over(BEATING)
                 backoff.succeeded()
                 await self._broker.nudged(self._presence.worker, wait=self._limits.beat_seconds)
 
@@ -197,9 +197,9 @@ class Worker:
             try:
                 stranded = await self._broker.sweep()
             except BackendUnavailable as error:
-                self._troubles.met(SWEEPING, error)
+                self._throttle.met(SWEEPING, error)
             else:
-                self._troubles.over(SWEEPING)
+                self._throttle.over(SWEEPING)
                 if stranded:
                     log.info("found %d stranded lanes and asked for owners", stranded)
 

@@ -18,7 +18,7 @@ NEVER = float("-inf")
 
 
 @dataclass(slots=True)
-class _Trouble:
+class _Repeated:
     """One reason, and what fails because of it."""
 
     began_at: float
@@ -30,7 +30,7 @@ class _Trouble:
     is_told: bool = False  # since it began
 
 
-class Troubles:
+class LogThrottle:
     """What goes wrong in one process, by its reason."""
 
     def __init__(
@@ -38,13 +38,13 @@ class Troubles:
     ) -> None:
         """Tell this log; the clock may start anywhere."""
         self._log, self._monotonic, self._every_seconds = log, monotonic, every_seconds
-        self._known: dict[str, _Trouble] = {}
+        self._known: dict[str, _Repeated] = {}
 
     def met(self, doing: str, error: WebordinaryError, about: str = "") -> None:
         """Note that this failed; tell it if it is new, or was not told for a minute."""
         now = self._monotonic()
         reason = error.reason if isinstance(error, BackendUnavailable) else str(error)
-        trouble = self._known.setdefault(reason, _Trouble(now, NEVER, now))
+        trouble = self._known.setdefault(reason, _Repeated(now, NEVER, now))
         if not trouble.doings:
             trouble.began_at, trouble.times, trouble.is_told = now, 0, False
         trouble.doings.add((doing, about))

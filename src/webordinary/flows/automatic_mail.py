@@ -17,8 +17,13 @@ from webordinary.core.mail import (
     ParsedMail,
     UnreadableMail,
 )
-from webordinary.core.return_path import SentLetter, letter_from_addresses
-from webordinary.core.session_token import lengthened_id, session_from_addresses, shortened_id
+from webordinary.core.signed_addresses import (
+    SentLetter,
+    lengthened_id,
+    letter_from_addresses,
+    session_from_addresses,
+    shortened_id,
+)
 from webordinary.identify.intent import says_yes
 from webordinary.identify.members import is_member
 from webordinary.intake.authenticate import Trust, authenticate

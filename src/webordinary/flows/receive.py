@@ -32,7 +32,7 @@ from webordinary.core.mail import (
     StretchKind,
     UnreadableMail,
 )
-from webordinary.core.session_token import lengthened_id, session_from_addresses, shortened_id
+from webordinary.core.signed_addresses import lengthened_id, session_from_addresses, shortened_id
 from webordinary.core.site import Session
 from webordinary.dispatch.arrival_policy import stop_means
 from webordinary.dispatch.quota import QuotaLimits, buckets, window

@@ -7,7 +7,7 @@ import logging
 from contextlib import suppress
 
 from webordinary.core.errors import BackendUnavailable, SchemaMismatch
-from webordinary.core.log_throttle import Troubles
+from webordinary.core.log_throttle import LogThrottle
 from webordinary.system.clock import SystemClock
 from webordinary.wiring.settings import Settings
 
@@ -23,19 +23,19 @@ async def ready(settings: Settings, leaving: asyncio.Event) -> bool:
     # What the cloud takes is loaded only here.
     from webordinary.wiring.cloud import check_cloud  # noqa: PLC0415 - see above
 
-    troubles, seconds = Troubles(log, SystemClock().monotonic), FIRST_SECONDS
+    throttle, seconds = LogThrottle(log, SystemClock().monotonic), FIRST_SECONDS
     while not leaving.is_set():
         try:
             await check_cloud(settings)
         except SchemaMismatch:
             raise
         except BackendUnavailable as error:
-            troubles.met("not up yet, and trying again", error)
+            throttle.met("not up yet, and trying again", error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await leaving.wait()
             seconds = min(2 * seconds, MOST_SECONDS)
         else:
-            troubles.over("not up yet, and trying again")
+            throttle.over("not up yet, and trying again")
             return True
     return False

@@ -14,7 +14,7 @@ from html import escape
 
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import QUESTIONS, Letter, SessionId
-from webordinary.core.session_token import session_address, session_token
+from webordinary.core.signed_addresses import session_address, session_token
 from webordinary.reply.clean import one_line
 from webordinary.reply.facts import Case, facts_of, session_of
 from webordinary.reply.filling import PICTURES_HERE, as_html, as_text

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
-from webordinary.core.log_throttle import Troubles
+from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
-from webordinary.core.return_path import SentLetter, return_path
+from webordinary.core.signed_addresses import SentLetter, return_path
 from webordinary.core.views import JobView
 from webordinary.ports.blobs import Blobs
 from webordinary.ports.bounces import Bounces
@@ -94,7 +94,7 @@ class Sender:
         """Send once `run` is called. The name is shown to people as who holds a letter."""
         self._office, self._name = office, name
         self._outbox, self._clock, self._limits = office.outbox, office.clock, office.limits
-        self._troubles = Troubles(log, office.clock.monotonic)
+        self._throttle = LogThrottle(log, office.clock.monotonic)
         self._stopping = asyncio.Event()
         self._in_hand: set[asyncio.Task[None]] = set()
 
@@ -109,10 +109,10 @@ class Sender:
                 try:
                     await self._take()
                 except BackendUnavailable as error:
-                    self._troubles.met(LOOKING, error)
+                    self._throttle.met(LOOKING, error)
                     await self._pause(STORE_SECONDS * (0.5 + self._clock.chance()))
                 else:
-                    self._troubles.over(LOOKING)
+                    self._throttle.over(LOOKING)
             if self._in_hand:
                 await asyncio.wait(self._in_hand, timeout=self._limits.stop_seconds)
         finally:
@@ -284,6 +284,6 @@ class Sender:
             try:
                 return await note()
             except BackendUnavailable as error:
-                self._troubles.met(NOTING, error)
+                self._throttle.met(NOTING, error)
                 await self._clock.sleep(STORE_SECONDS * (0.5 + self._clock.chance()))
         return await note()

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from webordinary.core.addresses import POSTMASTER
 from webordinary.core.errors import BadInput
 from webordinary.core.limits import Limits
-from webordinary.core.session_token import MAILBOX_NAME_CHARACTERS
+from webordinary.core.signed_addresses import MAILBOX_NAME_CHARACTERS
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.wiring.setting_reader import (
     PORT,

@@ -25,7 +25,7 @@ from webordinary.core.errors import (
     MailboxUnavailable,
     WebordinaryError,
 )
-from webordinary.core.log_throttle import Troubles
+from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.mail import Envelope, MailRecord
 from webordinary.intake.delivery import envelope_of, names_us
 from webordinary.intake.limits import MAIL_BYTES
@@ -86,7 +86,7 @@ class ImapPoller:
         self._account, self._door, self._addresses = account, door, addresses
         self._checkpoints, self._clock, self._pace = checkpoints, clock, pace or PollPace()
         self._about = f"the mailbox of {account.user} at {account.host}"
-        self._troubles = Troubles(log, clock.monotonic, TELL_EVERY_SECONDS)
+        self._throttle = LogThrottle(log, clock.monotonic, TELL_EVERY_SECONDS)
         self._checkpoint: Checkpoint | None = None
         # By UID; all of it is forgotten when UIDs change their meaning.
         self._received: set[int] = set()
@@ -108,7 +108,7 @@ class ImapPoller:
                 await self._stay_connected()
             except WebordinaryError as error:
                 trouble: Exception = error
-                self._troubles.met(READING, error, self._about)
+                self._throttle.met(READING, error, self._about)
             except Exception as error:
                 trouble = error
                 log.exception("%s: reading it failed by a mistake of ours", self._about)
@@ -130,7 +130,7 @@ class ImapPoller:
             while True:
                 while await self._look(connection):
                     pass
-                self._troubles.over(READING, self._about)
+                self._throttle.over(READING, self._about)
                 await self._wait(connection)
         finally:
             connection.hang_up()
@@ -324,9 +324,9 @@ class ImapPoller:
             if len(self._unmoved) > UNMOVED_MAX:
                 del self._unmoved[next(iter(self._unmoved))]
             why = MailboxRefused(f"{error}. They were received, and stay where they are")
-            self._troubles.met(moving, why, self._about)
+            self._throttle.met(moving, why, self._about)
         else:
-            self._troubles.over(moving, self._about)
+            self._throttle.over(moving, self._about)
 
     async def _move_late(self, connection: ImapConnection) -> None:
         """Try again to move what could not be moved."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import MailId, SessionId
-from webordinary.core.session_token import (
+from webordinary.core.signed_addresses import (
     LOCAL_PART_CHARACTERS,
     MAILBOX_NAME_CHARACTERS,
     lengthened_id,

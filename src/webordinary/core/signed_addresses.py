@@ -1,7 +1,9 @@
-"""A conversation's name in an address, signed so that nobody can make one up.
+"""Plus-addresses of ours that name something, signed so that nobody can make one up.
 
-It routes; it never authenticates. `edit+{session}.{signature}@example.com` is where the replies of a
-conversation go. Mail servers and clients may change the case of an address: everything in it is lower case.
+They route; they never authenticate. `edit+{session}.{signature}@example.com` is where the replies of a
+conversation go. `edit+{mail}-{kind}.{signature}@example.com` is where a letter comes back to if it can't be
+delivered: the mail that it answered, and the first letters of its kind. Mail servers and clients may change
+the case of an address: everything in it is lower case.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from webordinary.core.errors import BadInput
-from webordinary.core.mail import MailId, SessionId
+from webordinary.core.mail import LetterKind, MailId, SessionId
 
 KEY_BYTES_MIN = 16
 SIGNATURE_CHARACTERS = 16  # of base32: 80 bits
@@ -24,12 +27,12 @@ MAILBOX_NAME_CHARACTERS = 16
 _SESSION = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{SESSION_CHARACTERS - 2}}}[a-z0-9])?", re.ASCII)
 _MAIL_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _SHORT_ID = re.compile(r"[a-z2-7]{25}[aeimquy4]", re.ASCII)  # the last character has three bits
-_PURPOSE = b"webordinary session\x00"  # the same key may sign other things
+_SESSION_PURPOSE = b"webordinary session\x00"  # the same key may sign other things
 
 
 def session_token(session: SessionId, key: bytes) -> str:
     """Sign a conversation's name: `{session}.{signature}`; "" if it could not be part of an address."""
-    return f"{session}.{signature(session, key, _PURPOSE)}" if _SESSION.fullmatch(session) else ""
+    return f"{session}.{signature(session, key, _SESSION_PURPOSE)}" if _SESSION.fullmatch(session) else ""
 
 
 def session_address(session: SessionId, key: bytes, address: str) -> str:
@@ -48,7 +51,7 @@ def session_from_address(address: str, key: bytes) -> SessionId | None:
     session, _, signed = local.rpartition("+")[2].lower().rpartition(".")
     if not _SESSION.fullmatch(session) or not signed.isascii():
         return None
-    genuine = hmac.compare_digest(signed, signature(session, key, _PURPOSE))
+    genuine = hmac.compare_digest(signed, signature(session, key, _SESSION_PURPOSE))
     return SessionId(session) if genuine else None
 
 
@@ -78,3 +81,47 @@ def signature(name: str, key: bytes, purpose: bytes) -> str:
         raise BadInput(f"the key that signs addresses needs at least {KEY_BYTES_MIN} bytes")
     digest = hmac.new(key, purpose + name.encode(), hashlib.sha256).digest()
     return base64.b32encode(digest).decode()[:SIGNATURE_CHARACTERS].lower()
+
+
+KIND_CHARACTERS = 3
+_LETTER_PURPOSE = b"webordinary return path\x00"
+_LETTER = re.compile(r"([a-z0-9]{1,32})-([a-z]{3})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SentLetter:
+    """A letter by the mail that it answers and its kind."""
+
+    mail: MailId
+    kind: LetterKind
+
+    def __str__(self) -> str:
+        """Name it."""
+        return f"{self.kind} about {self.mail}"
+
+
+def return_path(letter: SentLetter, key: bytes, address: str) -> str:
+    """Put a letter's name into our address; where that makes none, the address as it is."""
+    name = f"{shortened_id(letter.mail)}-{letter.kind[:KIND_CHARACTERS]}"
+    local, _, domain = address.rpartition("@")
+    signed = f"{local}+{name}.{signature(name, key, _LETTER_PURPOSE)}"
+    fits = len(signed) <= LOCAL_PART_CHARACTERS and _LETTER.fullmatch(name)
+    return f"{signed}@{domain}" if fits else address
+
+
+def letter_from_addresses(recipients: Iterable[str], key: bytes) -> SentLetter | None:
+    """Read which letter came back to one of these addresses; None if we signed none of them."""
+    return next((letter for one in recipients if (letter := _letter(one, key))), None)
+
+
+def _letter(address: str, key: bytes) -> SentLetter | None:
+    name, _, signed = address.strip("<> ").rpartition("@")[0].rpartition("+")[2].lower().rpartition(".")
+    found = _LETTER.fullmatch(name)
+    if (
+        found is None
+        or not signed.isascii()
+        or not hmac.compare_digest(signed, signature(name, key, _LETTER_PURPOSE))
+    ):
+        return None
+    kind = next((kind for kind in LetterKind if kind.startswith(found[2])), None)
+    return SentLetter(lengthened_id(found[1]), kind) if kind else None
