@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from bench.checkout import FolderBlobs, SystemClock
+from bench.checkout import FolderBlobs, SystemClock, job_facts
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.claim import Claim, Presence, WorkerId
 from webordinary.core.job import Arrival, Job, JobId
@@ -72,21 +73,14 @@ class Past:
         self._clock = SystemClock()
         self.backend: Backend = open_sqlite(home, self._clock, LIMITS, synchronous="OFF")
         self._blobs = FolderBlobs(home / "blobs")
-        self._facts: dict[str, str] = {}
+        self._facts: Any = None
         self._mail = self._picture = ""
 
     async def prepare(self) -> None:
         """Have sites, their editors, and the few files that all jobs share."""
         self._mail = await self._blobs.put(b"Subject: A change\r\n\r\nChange the title.\r\n" + b"x" * 4_000)
         self._picture = await self._blobs.put(PICTURE)
-        self._facts = {
-            "commit": "4be1f0c9d2" * 4,
-            "release": "5f0b6a7712aa" * 2,
-            "changes": "index.html: the title was “Old” and is “New”\n" * 4,
-            "patch": await self._blobs.put(PATCH),
-            "pictures": f"{self._picture} {self._picture} index.html",
-            "recap": "Asked: change the title — I changed it.\n" * 6,
-        }
+        self._facts = job_facts(await self._blobs.put(PATCH), self._picture)
         for project in sorted({lane.project for lane in self.shape.names()}):
             await self.backend.directory.add_project(Project(project))
         for lane in self.shape.names():

@@ -194,7 +194,7 @@ class _Shop:
             ended = time.perf_counter()
             await broker.settle(delivery, outcome, more=False)
             self._notes.calls.append(("settle", ended, time.perf_counter()))
-        if not isinstance(outcome, Done) or "release" not in outcome.facts:
+        if not isinstance(outcome, Done) or not outcome.facts:
             raise RuntimeError(f"the job did not end well: {outcome}")
         return self._notes
 

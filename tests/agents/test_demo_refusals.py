@@ -52,7 +52,8 @@ async def test_a_no_says_why_and_changes_nothing(tmp_path: Path, instruction: st
     assert isinstance(result, Declined), result
     assert result.kind is FailureKind.DEMO
     assert why in result.reason
-    assert result.facts["demo_obstacle"] in set(DemoObstacle)
+    assert result.details is not None
+    assert result.details.demo in set(DemoObstacle)
     assert contents(room) == before
 
 

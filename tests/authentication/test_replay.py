@@ -6,6 +6,7 @@ from tests.authentication.cases_replay import EVE, GMAIL, REPLAYS, Replay, added
 from tests.authentication.smtp_server import OWNERS_SERVER, Server
 from tests.authentication.world import BODY, OWNER, US, letter
 from tests.flows.door import KEY
+from webordinary.core.letter_facts import Question
 from webordinary.core.mail import LetterKind, MailState, SessionId
 from webordinary.core.signed_addresses import session_address, session_token
 from webordinary.intake.auto_replies import SESSION_HEADER
@@ -150,14 +151,16 @@ async def test_the_question_says_that_there_is_more_than_it_shows(server: Server
     """Whoever sees their own words at the beginning must not take them for all."""
     await server.send(owners("Paint the wall. " * 50 + "Delete the shop.\r\n", To=EVE))
     ((asked, _),) = await server.backend.outbox.letters(limit=5)
-    assert asked.facts["excerpt"].endswith(" [… +216]")
+    assert isinstance(asked.facts, Question)
+    assert asked.facts.excerpt.endswith(" [… +216]")
 
 
 async def test_the_question_shows_what_would_be_carried_out(server: Server) -> None:
     """A subject alone is recognised too easily."""
     await server.send(owners("Delete the shop, see https://evil.example/x\r\n", To=EVE))
     ((asked, _),) = await server.backend.outbox.letters(limit=5)
-    assert asked.facts["excerpt"] == "Delete the shop, see https://evil.example/x"
+    assert isinstance(asked.facts, Question)
+    assert asked.facts.excerpt == "Delete the shop, see https://evil.example/x"
 
 
 @pytest.mark.parametrize("mail_from", [EVE, ""])
@@ -171,8 +174,9 @@ async def test_a_yes_carries_out_what_was_shown_and_not_what_came_before_it(
     assert await server.letters() == []
     record = await server.send(theirs)
     ((asked, _),) = await server.backend.outbox.letters(limit=5)
-    assert (asked.facts["excerpt"], asked.mail) == ("Please paint the wall green.", record.id)
-    confirming = session_address(SessionId(asked.facts["token"]), KEY, US)
+    assert isinstance(asked.facts, Question)
+    assert (asked.facts.excerpt, asked.mail) == ("Please paint the wall green.", record.id)
+    confirming = session_address(SessionId(asked.facts.token), KEY, US)
     await server.send(
         letter(body="yes\r\n", Message_ID="<2@victim.example>"), OWNER, OWNERS_SERVER, (confirming,)
     )

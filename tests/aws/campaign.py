@@ -77,8 +77,8 @@ async def check(backend: Backend, submitted: Submitted, log: Path) -> int:
         ]
         assert [run.job for run in here] == jobs  # each of them once, in the order of the mails
         for run in here:
-            told = accepted[JobId(run.job), run.fence, run.attempt].facts["run"]
-            assert told == f"{run.worker} {run.fence} {run.attempt}"
+            said = accepted[JobId(run.job), run.fence, run.attempt].note
+            assert said == f"{run.worker} {run.fence} {run.attempt}"
     letters = [(letter.about, letter.kind) for letter, _ in await backend.outbox.letters(limit=3 * total)]
     owed = [(job, kind) for job in views for kind in (LetterKind.ACCEPTED, LetterKind.DONE)]
     assert sorted(letters) == sorted(owed)

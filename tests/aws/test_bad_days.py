@@ -20,6 +20,7 @@ from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.open import check_aws, open_aws, set_up_aws
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.errors import BackendUnavailable, ClaimLost, SchemaMismatch
+from webordinary.core.facts import Facts, SessionMemory, UnfinishedWork
 from webordinary.core.job import INSTRUCTION_CHARACTERS, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.outcome import Done, Retry
 from webordinary.core.work import AgentEvent, EventKind
@@ -356,7 +357,12 @@ async def test_facts_that_do_not_fit_are_left_out_and_the_job_is_settled_all_the
     chance = random.Random(1)
     noise = "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(300_000))
     delivery = await world.start(reply=True)
-    await world.broker.settle(delivery, Done("yes", {"patch": noise, "commit": "c1"}), more=False)
+    files = tuple(f"{number} {noise[number : number + 90]}" for number in range(9_000))
+    left = Facts(unfinished=UnfinishedWork(noise, "c1", files=files), memory=SessionMemory(recap=("kept",)))
+    await world.broker.settle(delivery, Done("yes", left), more=False)
     view = await world.view(delivery.job.id)
-    assert (view.state, view.facts["commit"]) == (JobState.DONE, "c1")
-    assert "too long" in view.facts["patch"]
+    work = view.facts.unfinished
+    assert work is not None
+    assert (view.state, work.commit, view.facts.memory) == (JobState.DONE, "c1", left.memory)
+    assert "too long" in work.request
+    assert work.files == ()

@@ -21,6 +21,7 @@ from webordinary.backends.aws.rows import job_key
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable
+from webordinary.core.facts import Facts, PreviewFacts
 from webordinary.core.job import Arrival, JobState
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted
 
@@ -122,11 +123,13 @@ async def test_a_job_that_came_by_the_state_machine_is_done_and_told(
     delivery = await picked_up(world)
     assert (delivery.job.id, delivery.job.instruction, delivery.job.lane) == ("j1", "do j1", AMELIA)
     await world.beat(W1, [delivery.claim])
-    await world.broker.settle(delivery, Done("the title is new", {"commit": "c1"}), more=False)
+    await world.broker.settle(
+        delivery, Done("the title is new", Facts(preview=PreviewFacts("c1"))), more=False
+    )
     told = await workflow.ended(execution)
     assert told["status"] == "SUCCEEDED"
     output = json.loads(told["output"])[0]
-    assert output == {"state": "done", "note": "the title is new", "facts": {"commit": "c1"}}
+    assert output == {"state": "done", "note": "the title is new", "facts": {"preview": {"commit": "c1"}}}
 
 
 @pytest.mark.parametrize(

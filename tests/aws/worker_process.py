@@ -51,7 +51,7 @@ class Diary:
             async with asyncio.timeout(self._seconds):
                 await stop.wait()
                 return Preempted(kept="half of it")
-        return Done("all of it", {"run": f"{self._worker} {claim.fence} {delivery.attempt}"})
+        return Done(f"{self._worker} {claim.fence} {delivery.attempt}")
 
 
 def runs(log: Path) -> list[Run]:

@@ -74,7 +74,8 @@ async def test_a_job_in_an_unclaimed_lane_takes_seven_transitions(
     async with working(backend):
         told = await ended(account, mail)
     assert told["status"] == "SUCCEEDED", told
-    assert json.loads(told["output"]) == {"state": "done", "note": "all of it", "facts": {"commit": "c1"}}
+    facts = {"preview": {"commit": "c1"}}
+    assert json.loads(told["output"]) == {"state": "done", "note": "all of it", "facts": facts}
     shared = ["CheckActiveJob", "CheckOwnership", "CheckIfClaimed", "SendToBoth"]
     # The emulator does not write down what happens inside a branch; each of the two has one state.
     inside = ["SendToContainerToBe", "SendClaimRequest"]

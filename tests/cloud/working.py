@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
+from webordinary.core.facts import Facts, PreviewFacts
 from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted
 from webordinary.ports.backend import Backend
@@ -29,7 +30,7 @@ class Obedient:
                 await stop.wait()
                 return Preempted(kept="half of it")
             case _:
-                return Done("all of it", {"commit": "c1"})
+                return Done("all of it", Facts(preview=PreviewFacts("c1")))
 
 
 @asynccontextmanager

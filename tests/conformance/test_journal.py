@@ -6,11 +6,53 @@ import pytest
 
 from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, SOON, W2, World
 from webordinary.core.errors import ClaimLost
-from webordinary.core.failure import FailureKind
-from webordinary.core.job import JobState
+from webordinary.core.facts import (
+    NO_FACTS,
+    Facts,
+    FailureDetails,
+    LiveFacts,
+    PagePictures,
+    PreviewFacts,
+    RequestedChange,
+    SessionMemory,
+    UndoFacts,
+    UnfinishedWork,
+)
+from webordinary.core.failure import DemoObstacle, FailureKind
+from webordinary.core.job import JobId, JobState
+from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import LetterKind
 from webordinary.core.outcome import Done, Failed, Preempted
+from webordinary.core.page_changes import PageChange, PageChangeKind
+from webordinary.core.release import BrokenLink
 from webordinary.core.work import EVENT_CHARACTERS, EVENTS_MAX, AgentEvent, EventKind
+
+LEFT = Facts(
+    preview=PreviewFacts(
+        "c1",
+        "r2",
+        "r1",
+        "https://p.example/",
+        (
+            PageChange(PageChangeKind.TEXT, old="a \U0001f337", new="b", pages=2),
+            PageChange(PageChangeKind.LOOK),
+        ),
+        (BrokenLink("a.html", "b.html", "A"),),
+        3,
+        "patch",
+        (PagePictures("index.html", "", "p1"),),
+    ),
+    live=LiveFacts("https://l.example/", later=(RequestedChange("tara", "x", taken_back=True),)),
+    undo=UndoFacts("x", elsewhere=True),
+    failure=FailureDetails("tara", "x", DemoObstacle.NO_PAGE),
+    unchanged=True,
+    also=("x", "y"),
+    used_files=("a.jpg",),
+    read_quote=True,
+    unfinished=UnfinishedWork("x", "c2", "why", "refs/x", ("a", "b")),
+    unfinished_before=(UnfinishedWork("y"),),
+    memory=SessionMemory("claude", "blob", ("one", "two"), ("three",), "c0"),
+)
 
 
 def said(*texts: str) -> list[AgentEvent]:
@@ -72,7 +114,7 @@ async def test_nothing_is_told_about_a_job_that_ended(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "outcome", [Done("new", {"a": "1"}), Failed("why", {"a": "1"}), Preempted(None, "k", {"a": "1"})]
+    "outcome", [Done("new", LEFT), Failed("why", LEFT), Preempted(JobId("newer"), "k", LEFT)]
 )
 async def test_what_an_outcome_leaves_is_kept_with_its_job_and_told_in_the_letter(
     world: World, outcome: Done | Failed | Preempted
@@ -80,24 +122,26 @@ async def test_what_an_outcome_leaves_is_kept_with_its_job_and_told_in_the_lette
     delivery = await world.start(reply=True)
     await world.broker.settle(delivery, outcome, more=False)
     view = await world.ledger.job(delivery.job.id)
-    assert view.facts == {"a": "1"}
+    assert view.facts == LEFT
     letters = [letter for letter, _ in await world.backend.outbox.letters(limit=9, about=view.id)]
     (final,) = [letter for letter in letters if letter.kind is LetterKind(view.state.value)]
-    failure = {"failure": FailureKind.INTERNAL.value} if isinstance(outcome, Failed) else {}
-    assert final.facts == {"a": "1", "note": view.note, **failure}
+    failure = FailureKind.INTERNAL if isinstance(outcome, Failed) else None
+    by = outcome.by if isinstance(outcome, Preempted) else None
+    assert final.facts == Ending(view.note, failure, by, LEFT)
 
 
 async def test_the_next_job_finds_what_the_last_one_left(world: World) -> None:
     journal = world.backend.journal
-    assert await journal.left(AMELIA) == {}
+    assert await journal.left(AMELIA) == NO_FACTS
     for words in ("first", "second"):
         delivery = await world.start()
-        await world.broker.settle(delivery, Done("", {"left": words}), more=False)
+        await world.broker.settle(delivery, Done("", Facts(memory=SessionMemory(recap=(words,)))), more=False)
         await world.broker.release(delivery.claim)
+    second = Facts(memory=SessionMemory(recap=("second",)))
     plain = await world.start()
     await world.broker.settle(plain, Done(), more=False)
-    assert await journal.left(AMELIA) == {"left": "second"}
-    assert await journal.left(AMELIA, "") == {"left": "second"}
-    assert await journal.left(AMELIA, "another conversation") == {}
-    assert await journal.left(BRAVO) == {}
+    assert await journal.left(AMELIA) == second
+    assert await journal.left(AMELIA, "") == second
+    assert await journal.left(AMELIA, "another conversation") == NO_FACTS
+    assert await journal.left(BRAVO) == NO_FACTS
     assert (await world.ledger.job(plain.job.id)).state is JobState.DONE

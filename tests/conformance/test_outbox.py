@@ -9,6 +9,20 @@ import pytest
 from tests.conformance.test_long_polls import soon, waiting
 from tests.conformance.world import BRAVO, LIMITS, LONG, START, World
 from webordinary.core.errors import NotFound
+from webordinary.core.facts import RequestedChange
+from webordinary.core.failure import MailProblem
+from webordinary.core.job import JobId
+from webordinary.core.letter_facts import (
+    Accepted,
+    LetterFacts,
+    MailFault,
+    NotAMember,
+    ProjectChoice,
+    Question,
+    StatusReport,
+    StopRequest,
+    UnclearWords,
+)
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.outcome import Done
@@ -43,9 +57,24 @@ async def kinds_about(world: World, about: str) -> list[LetterKind]:
 # --- owing ------------------------------------------------------------------------------------------
 
 
-async def test_a_letter_is_given_to_a_sender_as_it_was_owed(world: World) -> None:
-    facts = {"projects": "amelia\nbravo 🌷", "": "\x00\ud800"}
-    given = letter(facts=facts, owed_at=1.0, session=SPRING)
+@pytest.mark.parametrize(
+    ("kind", "facts"),
+    [
+        (LetterKind.HELP, None),
+        (LetterKind.ACCEPTED, Accepted()),
+        (LetterKind.ASKED, ProjectChoice(("amelia", "bravo 🌷\n", "\x00\ud800"))),
+        (LetterKind.CONFIRM, Question("token", "excerpt")),
+        (LetterKind.REFUSED, NotAMember("amelia")),
+        (LetterKind.STATUS, StatusReport("amelia", "x", 2, (RequestedChange("tara", "y"),))),
+        (LetterKind.STOPPED, StopRequest((JobId("j1"), JobId("j2")))),
+        (LetterKind.UNCLEAR, UnclearWords("publish?")),
+        (LetterKind.UNREADABLE, MailFault(MailProblem.ENCRYPTED)),
+    ],
+)
+async def test_a_letter_is_given_to_a_sender_as_it_was_owed(
+    world: World, kind: LetterKind, facts: LetterFacts | None
+) -> None:
+    given = letter(kind=kind, facts=facts, owed_at=1.0, session=SPRING)
     assert await world.backend.outbox.owe(given)
     assert await take(world) == [replace(given, owed_at=START, attempts=1)]
 
@@ -54,7 +83,7 @@ async def test_a_letter_is_owed_once(world: World) -> None:
     """A mail that is delivered again after a crash is not answered again, even long after its answer."""
     outbox = world.backend.outbox
     assert await outbox.owe(letter())
-    assert not await outbox.owe(letter(facts={"another": "fact"}))
+    assert not await outbox.owe(letter(mail=MailId("m2")))
     await outbox.sent(await take_one(world), "<out@us>")
     assert not await outbox.owe(letter())
     assert await take(world) == []

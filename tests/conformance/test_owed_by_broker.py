@@ -9,6 +9,7 @@ from tests.conformance.test_outbox import SPRING, kinds_about, take, take_one
 from tests.conformance.world import LIMITS, START, W2, World
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Arrival, Intent, JobId, JobState
+from webordinary.core.letter_facts import Accepted, Ending
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry
@@ -19,9 +20,8 @@ async def test_a_job_that_wants_replies_is_owed_a_word_when_it_is_accepted(world
     first = replace(world.job(reply=True), session=SPRING)
     await world.broker.submit(first)
     world.clock.advance(world.limits.acknowledge_seconds)
-    facts = {"ahead": "0", "interrupts": ""}
     assert await take(world) == [
-        Letter(first.id, LetterKind.ACCEPTED, None, facts, START, attempts=1, session=SPRING)
+        Letter(first.id, LetterKind.ACCEPTED, None, Accepted(), START, attempts=1, session=SPRING)
     ]
 
 
@@ -42,7 +42,7 @@ async def test_the_word_that_a_job_is_accepted_tells_its_place_and_whom_it_inter
     world.clock.advance(world.limits.acknowledge_seconds)
     accepted = await take_one(world)
     assert (accepted.about, accepted.session) == (newer, None)
-    assert accepted.facts == {"ahead": "2", "interrupts": running.job.id}
+    assert accepted.facts == Accepted(2, running.job.id)
 
 
 async def test_a_duplicate_is_owed_nothing(world: World) -> None:
@@ -69,7 +69,7 @@ async def test_the_word_about_a_jobs_end_is_stored_with_its_outcome(
     await world.broker.settle(delivery, outcome, more=False)
     (end,) = await take(world)
     assert (end.about, end.kind, end.owed_at) == (delivery.job.id, kind, START + 1)
-    assert end.facts == {"note": note, **({"failure": "internal"} if kind is LetterKind.FAILED else {})}
+    assert end.facts == Ending(note, FailureKind.INTERNAL if kind is LetterKind.FAILED else None)
     assert (await world.view(delivery.job.id)).replies_owed == 1
 
 
@@ -101,6 +101,9 @@ async def test_jobs_that_are_replaced_before_they_started_are_owed_a_word_each(w
     newer = await world.submit(arrival=Arrival.REPLACE_PENDING, reply=True)
     for job in replaced:
         assert await kinds_about(world, job) == [LetterKind.ACCEPTED, LetterKind.PREEMPTED]
+        ended, _ = (await world.backend.outbox.letters(limit=1, about=job))[0]
+        assert isinstance(ended.facts, Ending)
+        assert ended.facts.by == newer
     assert await kinds_about(world, newer) == [LetterKind.ACCEPTED]
 
 
@@ -125,7 +128,7 @@ async def test_what_a_letter_tells_is_what_was_true_when_it_was_owed(
     delivery = await world.start(reply=True)
     await world.broker.settle(delivery, Retry("broken for good", FailureKind.MODEL_UNREACHABLE), more=False)
     await world.control.redrive(delivery.job.id)
-    assert (await take(world))[-1].facts == {"note": "broken for good", "failure": "model_unreachable"}
+    assert (await take(world))[-1].facts == Ending("broken for good", FailureKind.MODEL_UNREACHABLE)
 
 
 async def test_session_and_intent_of_a_job_go_all_the_way(world: World) -> None:

@@ -7,11 +7,14 @@ from email.utils import formatdate
 from struct import pack
 
 from webordinary.core.claim import Claim, Delivery, Presence, WorkerId
+from webordinary.core.facts import Facts, PagePictures, PreviewFacts, UnfinishedWork
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
+from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import KeptFile, Letter, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
-from webordinary.core.page_changes import PageChange, PageChangeKind, packed
+from webordinary.core.page_changes import PageChange, PageChangeKind
+from webordinary.core.release import BrokenLink
 from webordinary.core.site import Member, Project, Session
 from webordinary.core.work import AgentEvent, EventKind
 from webordinary.ports.backend import Backend
@@ -146,7 +149,8 @@ class Story:
     async def post(self) -> None:
         """Send what is owed."""
         for letter in await self.backend.outbox.take("seed", limit=50, hold=60, wait=0):
-            text = f"Hello,\n\nyour request is {letter.kind.value}.\n\n{letter.facts.get('note', '')}\n"
+            note = letter.facts.note if isinstance(letter.facts, Ending) else ""
+            text = f"Hello,\n\nyour request is {letter.kind.value}.\n\n{note}\n"
             message_id = f"<{letter.kind.value}.{self.clock.unique()}@localhost>"
             self.letters[letter.about, letter.kind.value] = (
                 f"From: edit@localhost\r\nTo: somebody@example.com\r\nSubject: Re: {letter.kind.value}\r\n"
@@ -192,9 +196,8 @@ async def _earlier(story: Story) -> None:
             story.clock.advance(0.2 + number)
             claim = await story.claim(lane, (W1, W2, W3)[number % 3])
             delivery = await story.begin(claim, "Read index.html", "Edit index.html")
-            outcome: Outcome = Done(
-                "Changed as you asked.", {"commit": "77ab10", "changes": packed([HEADING])}
-            )
+            left = Facts(preview=PreviewFacts("77ab10", changes=(HEADING,)))
+            outcome: Outcome = Done("Changed as you asked.", left)
             if lane == TARA and number:
                 outcome = Failed("There is no such word on the about page any more. Nothing was changed.")
             await story.end(delivery, outcome, 3.0 + 7 * number)
@@ -213,7 +216,7 @@ async def _amelia(story: Story) -> None:
     await story.mail(
         SCOTT, "Re: Spring", "No wait: change the title to Spring Sale instead.\n\nAnd Saturdays until 6."
     )
-    kept = {"unfinished": "light green background", "unfinished_files": "style.css"}
+    kept = Facts(unfinished=UnfinishedWork("light green background", files=("style.css",)))
     await story.end(first, Preempted(None, "Changes to style.css.", kept), 0.4)
     second = await story.begin(claim, "Read index.html")
     story.clock.advance(70)
@@ -231,15 +234,16 @@ async def _amelia(story: Story) -> None:
         await story.blobs.put(picture(250, 245, 235)),
         await story.blobs.put(picture(224, 240, 226)),
     )
-    facts = {
-        "commit": "4be1f0c9d2",
-        "release": "5f0b6a7712aa",
-        "preview": "http://127.0.0.1:8080/amelia/",
-        "changes": packed([HEADING, PageChange(PageChangeKind.TEXT_ADDED, new="Open Tuesday to Saturday")]),
-        "patch": await story.blobs.put(PATCH.encode()),
-        "pictures": f"{before} {after} index.html",
-        "warnings": "shop.html: the link to vases.html leads nowhere",
-    }
+    preview = PreviewFacts(
+        commit="4be1f0c9d2",
+        release="5f0b6a7712aa",
+        address="http://127.0.0.1:8080/amelia/",
+        changes=(HEADING, PageChange(PageChangeKind.TEXT_ADDED, new="Open Tuesday to Saturday")),
+        patch=await story.blobs.put(PATCH.encode()),
+        pictures=(PagePictures("index.html", before, after),),
+        broken_links=(BrokenLink("shop.html", "vases.html", "Shop"),),
+    )
+    facts = Facts(preview=preview)
     await story.end(second, Done("The title is Spring Sale now, and Saturdays are until 6.", facts), 9)
     story.clock.advance(30)
     await story.mail(SCOTT, "Bowl", "Here is the photo of the bowl for the shop page.", files=[photo])

@@ -10,6 +10,7 @@ import pytest
 from tests.dashboard.conftest import HOST, TOKEN, House
 from tests.dashboard.seed import HOSTILE, LENA, PATCH, SCOTT, W1
 from webordinary.core.claim import Claim
+from webordinary.core.facts import Facts, PreviewFacts
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Letter, LetterKind, MailState
@@ -41,7 +42,7 @@ async def text(client: httpx.AsyncClient, path: str, status: int = 200) -> str:
 
 async def job_in(house: House, state: JobState, *, with_facts: bool = False) -> JobId:
     jobs = await house.backend.ledger.jobs(limit=100, state=state)
-    return next(job.id for job in jobs if not with_facts or "patch" in job.facts)
+    return next(job.id for job in jobs if not with_facts or (job.facts.preview and job.facts.preview.patch))
 
 
 # --- empty and full ---------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ async def test_a_job_shows_everything_it_left(house: House, client: httpx.AsyncC
 
 async def test_a_job_shows_the_site_before_and_after_it_where_that_is_kept(house: House) -> None:
     """Today's site beside an old job would be a lie."""
-    facts = {"release": "b" * 24, "former_release": "a" * 24}
+    facts = Facts(preview=PreviewFacts("c1", "b" * 24, "a" * 24))
     job = Job(JobId("zz-released"), LENA, "Bigger letters", "<released>")
     await house.backend.broker.submit(job)
     claim = Claim(LENA, W1, 0)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from tests.flows.workbench import Bench, git
 from webordinary.core.claim import Delivery
+from webordinary.core.facts import PreviewFacts, UnfinishedWork
 from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState
-from webordinary.core.outcome import Outcome
+from webordinary.core.outcome import Done, Failed, Outcome, Preempted
 from webordinary.flows.perform import Performance
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
@@ -40,6 +41,20 @@ async def carried_out(bench: Bench, delivery: Delivery, tools: Tools | None = No
     outcome = await Performance(tools or bench.tools).run(delivery, Stop())
     await bench.backend.broker.settle(delivery, outcome, more=False)
     return outcome
+
+
+def preview_of(outcome: Outcome) -> PreviewFacts:
+    """What an outcome says of the preview."""
+    assert isinstance(outcome, Done)
+    assert outcome.facts.preview is not None
+    return outcome.facts.preview
+
+
+def unfinished_of(outcome: Outcome) -> UnfinishedWork:
+    """What an outcome says of work that did not come into the site."""
+    assert isinstance(outcome, Failed | Preempted)
+    assert outcome.facts.unfinished is not None
+    return outcome.facts.unfinished
 
 
 def develop(bench: Bench, **files: str) -> None:

@@ -75,7 +75,8 @@ async def test_an_undo_that_stops_an_edit_takes_back_nothing_older(bench: Bench)
     await settled(bench, edit, Preempted())
     outcome = await carried_out(bench)
     assert isinstance(outcome, Done)
-    assert outcome.facts["stopped"].startswith(TEXT)
+    assert outcome.facts.undo is not None
+    assert outcome.facts.undo.stopped.startswith(TEXT)
     assert page(bench) == PAGE.replace("Old", "Spring")
 
 
@@ -87,7 +88,8 @@ async def test_an_undo_that_came_too_late_to_stop_an_edit_takes_that_back(bench:
     assert page(bench) == PAGE.replace("Old", "Spring").replace("Some text", "Other-words")
     outcome = await carried_out(bench)
     assert isinstance(outcome, Done)
-    assert "stopped" not in outcome.facts
+    assert outcome.facts.undo is not None
+    assert not outcome.facts.undo.stopped
     assert page(bench) == PAGE.replace("Old", "Spring")
 
 
@@ -103,7 +105,9 @@ async def test_an_undo_of_an_edit_that_was_in_before_it_was_stopped_takes_that_b
     await settled(bench, edit, end)
     outcome = await carried_out(bench)
     assert isinstance(outcome, Done)
-    assert {"stopped", "never_made"}.isdisjoint(outcome.facts)
+    assert outcome.facts.undo is not None
+    assert not outcome.facts.undo.stopped
+    assert not outcome.facts.undo.never_made
     assert page(bench) == PAGE.replace("Old", "Spring")
 
 
@@ -114,7 +118,8 @@ async def test_an_undo_of_an_edit_that_failed_meanwhile_takes_back_nothing(bench
     await settled(bench, edit, Failed("no"))
     outcome = await carried_out(bench)
     assert isinstance(outcome, Done)
-    assert outcome.facts["never_made"].startswith(TEXT)
+    assert outcome.facts.undo is not None
+    assert outcome.facts.undo.never_made.startswith(TEXT)
     assert page(bench) == PAGE.replace("Old", "Spring")
 
 

@@ -169,4 +169,4 @@ async def test_the_agent_gets_every_stretch_in_order_and_the_letter_says_so(tmp_
     assert [text.count("story") for text in agent.files.values()] == [2_000], "what is cut is in a file"
     assert next(iter(agent.files)) in prompt
     assert isinstance(outcome, Done)
-    assert outcome.facts["read_quote"] == "yes"
+    assert outcome.facts.read_quote

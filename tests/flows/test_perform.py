@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.flows.mailing import preview_of
 from tests.flows.workbench import AMELIA, PAGE, TARA, Bench, git
 from webordinary.core.claim import Claim
 from webordinary.core.errors import ClaimLost
+from webordinary.core.facts import NO_FACTS
 from webordinary.core.job import Intent
 from webordinary.core.outcome import Done, Failed, Preempted, Retry
+from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.core.release import Place, Release
 from webordinary.core.site import Project
 from webordinary.flows.perform import Performance
@@ -36,14 +39,13 @@ async def test_an_edit_is_committed_pushed_published_and_told(bench: Bench) -> N
     assert isinstance(outcome, Done)
     assert outcome.summary == "retitled"
     assert bench.served()["index.html"] == PAGE.replace("Old", "New").encode()
-    facts = outcome.facts
-    assert facts["preview"] == "http://sites.example/preview/amelia/"
-    assert "Old" in facts["changes"]
-    assert "New" in facts["changes"]
-    assert b"+<title>New</title>" in await bench.blobs.get(facts["patch"])
+    preview = preview_of(outcome)
+    assert preview.address == "http://sites.example/preview/amelia/"
+    assert preview.changes == (PageChange(PageChangeKind.TITLE, old="Old", new="New", path="index.html"),)
+    assert b"+<title>New</title>" in await bench.blobs.get(preview.patch)
     assert bench.log()[0].startswith("sed -i")
-    assert git("rev-parse", "webordinary/edit", cwd=bench.repository) == facts["commit"]
-    assert git("rev-parse", "session/s1", cwd=bench.repository) == facts["commit"]
+    assert git("rev-parse", "webordinary/edit", cwd=bench.repository) == preview.commit
+    assert git("rev-parse", "session/s1", cwd=bench.repository) == preview.commit
 
 
 async def test_nothing_is_live_before_it_is_published(bench: Bench) -> None:
@@ -92,7 +94,7 @@ async def test_nothing_changed_is_told_and_makes_no_commit(bench: Bench) -> None
     await bench.do(RETITLE)
     before = bench.log()
     outcome = await bench.do("echo it is fine as it is")
-    assert outcome == Done("it is fine as it is", outcome.facts if isinstance(outcome, Done) else {})
+    assert outcome == Done("it is fine as it is", outcome.facts if isinstance(outcome, Done) else NO_FACTS)
     assert bench.log() == before
 
 
@@ -151,7 +153,7 @@ async def test_what_must_not_be_published_is_refused_and_the_site_stays(
 async def test_links_that_lead_nowhere_are_told(bench: Bench) -> None:
     outcome = await bench.do("echo '<a href=missing.html>x</a>' >> index.html")
     assert isinstance(outcome, Done)
-    assert "missing.html" in outcome.facts["warnings"]
+    assert [link.target for link in preview_of(outcome).broken_links] == ["missing.html"]
 
 
 async def test_links_of_a_built_site_that_lead_nowhere_are_told_too(bench: Bench) -> None:
@@ -161,7 +163,7 @@ async def test_links_of_a_built_site_that_lead_nowhere_are_told_too(bench: Bench
         "mkdir public; touch public/.keep; echo '<a href=missing.html>x</a>' >> index.html"
     )
     assert isinstance(outcome, Done)
-    assert "missing.html" in outcome.facts["warnings"]
+    assert [link.target for link in preview_of(outcome).broken_links] == ["missing.html"]
 
 
 async def test_an_interrupted_job_keeps_its_work_aside_and_the_next_is_told(bench: Bench) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, SCOTT, Door, door
+from webordinary.core.letter_facts import Question
 from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
 from webordinary.core.signed_addresses import session_address
 from webordinary.mail.checks.checks import OfflineChecks
@@ -60,7 +61,8 @@ async def test_a_mail_that_was_set_aside_is_carried_out_when_its_sender_says_yes
     await door.onboard("amelia/scott", SCOTT)
     aside = await door.mail("Change the title", extra=extra)
     ((letter, _),) = await door.backend.outbox.letters(limit=5)
-    answer = replace(HERE, recipients=(session_address(SessionId(letter.facts["token"]), KEY, ADDRESS),))
+    assert isinstance(letter.facts, Question)
+    answer = replace(HERE, recipients=(session_address(SessionId(letter.facts.token), KEY, ADDRESS),))
     await door.mail("yes", sender="eve@example.org", number="2", envelope=answer)
     await door.mail("What is this?", number="3", envelope=answer, extra=extra)
     assert await door.jobs() == []
@@ -78,7 +80,8 @@ async def test_a_new_request_as_the_answer_is_a_request(door: Door) -> None:
     await door.onboard("amelia/scott", SCOTT)
     await door.mail("Change the title", extra=LIST)
     ((letter, _),) = await door.backend.outbox.letters(limit=5)
-    answer = replace(HERE, recipients=(session_address(SessionId(letter.facts["token"]), KEY, ADDRESS),))
+    assert isinstance(letter.facts, Question)
+    answer = replace(HERE, recipients=(session_address(SessionId(letter.facts.token), KEY, ADDRESS),))
     record = await door.mail("Change the colour to blue", number="2", envelope=answer)
     assert record.state is MailState.ACCEPTED
     assert await door.jobs() == [("amelia/scott", "Change the colour to blue")]
@@ -170,7 +173,8 @@ async def test_a_yes_carries_out_the_mail_that_was_told_about(door: Door) -> Non
     await door.onboard("amelia/scott", SCOTT)
     await door.mail("Delete the shop", envelope=replace(ELSEWHERE, mail_from=""))
     await door.mail("Change the title", extra=LIST, envelope=ELSEWHERE)
-    ((told, _),) = await door.backend.outbox.letters(limit=5)
-    address = session_address(SessionId(told.facts["token"]), KEY, ADDRESS)
+    ((letter, _),) = await door.backend.outbox.letters(limit=5)
+    assert isinstance(letter.facts, Question)
+    address = session_address(SessionId(letter.facts.token), KEY, ADDRESS)
     await door.mail("yes", number="2", envelope=replace(HERE, recipients=(address,)))
     assert await door.jobs() == [("amelia/scott", "Change the title")]

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.mailing import carried_out
+from tests.flows.mailing import carried_out, unfinished_of
 from tests.flows.workbench import PAGE, TARA, Bench, git
 from webordinary.core.failure import FailureKind
 from webordinary.core.outcome import Done, Failed, Preempted
-from webordinary.core.page_changes import unpacked
 from webordinary.core.site import Project
 from webordinary.core.work import BuildFailed, Built, Room
 from webordinary.flows.perform import Performance
@@ -60,7 +59,7 @@ async def test_a_merge_that_does_not_build_is_never_pushed(bench: Bench) -> None
     outcome = await waiting
     assert isinstance(outcome, Failed)
     assert outcome.kind is FailureKind.NOT_TOGETHER
-    assert outcome.facts["unfinished_files"] == "a"
+    assert unfinished_of(outcome).files == ("a",)
     tree = git("ls-tree", "--name-only", "webordinary/edit", cwd=bench.repository).split()
     assert tree == ["b", "index.html"]
     following = await bench.submitted("sed -i 's/Some/Any/' index.html", lane=TARA, session="s2")
@@ -84,7 +83,7 @@ async def test_a_merge_is_made_again_as_often_as_others_are_first(bench: Bench) 
     outcome = await waiting
     assert isinstance(outcome, Done)
     assert slow.builds == 3
-    assert [change.new for change in unpacked(outcome.facts["changes"])] == ["New"]  # only what this job did
+    assert [change.new for change in outcome.facts.changes] == ["New"]  # only what this job did
     served = bench.served()
     assert served.keys() == {"index.html", "0.html", "1.html"}
     assert served["index.html"] == PAGE.replace("Old", "New").encode()
@@ -106,6 +105,6 @@ async def test_a_stop_while_the_merge_is_built_is_not_too_late(bench: Bench) -> 
     stop.ask()
     outcome = await waiting
     assert isinstance(outcome, Preempted)
-    assert outcome.facts["unfinished_files"] == "index.html"
+    assert unfinished_of(outcome).files == ("index.html",)
     assert bench.served()["index.html"] == PAGE.encode()
     assert "Old" in git("show", "webordinary/edit:index.html", cwd=bench.repository)

@@ -13,7 +13,9 @@ from tests.flows.door import ADDRESS, HERE, KEY, SCOTT, Door, door
 from tests.flows.workbench import AMELIA, PAGE, TARA, Bench, Scripted
 from tests.reply.letters import composed, read
 from webordinary.core.claim import WorkerId
+from webordinary.core.facts import Facts, PreviewFacts, RequestedChange
 from webordinary.core.job import Intent, JobState
+from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.site import Member
 from webordinary.flows.status import status_of
@@ -43,14 +45,14 @@ async def changed(bench: Bench, agent: Scripted, words: str, **where: object) ->
 async def test_status_tells_what_is_previewed_and_not_yet_live(bench: Bench, agent: Scripted) -> None:
     await changed(bench, agent, "First")
     await bench.publish()
-    facts = await status_of(AMELIA, bench.backend)
-    assert "previewed" not in facts
-    assert facts["live"] == "http://sites.example/live/amelia/"
+    report = await status_of(AMELIA, bench.backend)
+    assert report.previewed == ()
+    assert report.live == "http://sites.example/live/amelia/"
     await changed(bench, agent, "Second")
     await changed(bench, agent, "Third")
-    facts = await status_of(AMELIA, bench.backend)
-    assert facts["previewed"].split("\n") == ["Second", "Third"]
-    assert facts["preview"] == "http://sites.example/preview/amelia/"
+    report = await status_of(AMELIA, bench.backend)
+    assert report.previewed == (RequestedChange("", "Second"), RequestedChange("", "Third"))
+    assert report.preview == "http://sites.example/preview/amelia/"
 
 
 async def test_status_does_not_tell_of_what_was_taken_back_or_changed_nothing(
@@ -61,12 +63,13 @@ async def test_status_does_not_tell_of_what_was_taken_back_or_changed_nothing(
     await bench.undo()
     agent.files = {}
     await bench.do("Is it raining?")
-    assert "previewed" not in await status_of(AMELIA, bench.backend)
+    assert not (await status_of(AMELIA, bench.backend)).previewed
     await bench.redo()
-    assert (await status_of(AMELIA, bench.backend))["previewed"] == "First"
+    assert (await status_of(AMELIA, bench.backend)).previewed == (RequestedChange("", "First"),)
     await bench.publish()
     await bench.undo()
-    assert (await status_of(AMELIA, bench.backend))["previewed"] == "Taken back: First"
+    taken_back = RequestedChange("", "First", taken_back=True)
+    assert (await status_of(AMELIA, bench.backend)).previewed == (taken_back,)
 
 
 async def test_status_tells_whose_the_other_changes_are(bench: Bench, agent: Scripted) -> None:
@@ -74,8 +77,8 @@ async def test_status_tells_whose_the_other_changes_are(bench: Bench, agent: Scr
     await changed(bench, agent, "Mine")
     await changed(bench, agent, "Hers", lane=TARA, session="s2")
     await bench.backend.directory.add_member(Member(TARA, "tara@example.com"))
-    facts = await status_of(AMELIA, bench.backend)
-    assert facts["previewed"].split("\n") == ["Mine", "tara: Hers"]
+    report = await status_of(AMELIA, bench.backend)
+    assert report.previewed == (RequestedChange("", "Mine"), RequestedChange("tara", "Hers"))
 
 
 @pytest.mark.parametrize(("link", "intent"), [("publish", Intent.PUBLISH), ("undo", Intent.UNDO)])
@@ -90,7 +93,8 @@ async def test_the_links_of_a_letter_say_it_in_the_right_conversation(
     (claim,) = (await door.backend.broker.claim(WorkerId("w"), room=1, wait=0)).claims
     delivery = await door.backend.broker.next_job(claim, wait=0)
     assert delivery is not None
-    letter = Letter(record.job, LetterKind.DONE, facts={"preview": "http://x.example/", "publishable": "yes"})
+    preview = PreviewFacts("c1", address="http://x.example/")
+    letter = Letter(record.job, LetterKind.DONE, facts=Ending(facts=Facts(preview=preview)))
     case = Case(record, replace(await door.backend.ledger.job(record.job), state=JobState.DONE))
     done = read(composed(letter, case, Letterhead(ADDRESS, KEY)).content)
     (url,) = re.findall(rf'href="(mailto:[^"]+body={link})"', done.html)

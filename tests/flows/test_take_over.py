@@ -74,7 +74,7 @@ async def test_the_newer_mails_agent_is_asked_to_do_the_earlier_one_as_well(
     assert "<data-" not in errand.prompt  # an order, not material
     assert [one.instruction for one in errand.earlier] == [asked]
     assert isinstance(outcome, Done)
-    assert outcome.facts["also"] == "Paint the header blue"
+    assert outcome.facts.also == ("Paint the header blue",)
 
 
 async def test_what_was_done_of_it_is_there_to_be_gone_on_with(bench: Bench, agent: Scripted) -> None:
@@ -99,7 +99,7 @@ async def test_one_that_takes_over_two_does_all_three(bench: Bench, agent: Scrip
     prompt = errand.prompt
     assert prompt.index(TAKE_OVER) < prompt.index("Paint the header blue") < prompt.index("And the footer")
     assert isinstance(outcome, Done)
-    assert outcome.facts["also"].split("\n") == ["Paint the header blue", "And the footer green"]
+    assert outcome.facts.also == ("Paint the header blue", "And the footer green")
 
 
 async def test_nothing_is_lost_with_the_worker_that_was_to_keep_it(bench: Bench, agent: Scripted) -> None:
@@ -119,7 +119,7 @@ async def test_an_attempt_after_a_crash_takes_over_as_the_first_did(bench: Bench
     for _ in range(2):  # its worker dies before it could settle
         outcome = await Performance(bench.tools).run(newer, Stop())
     assert isinstance(outcome, Done)
-    assert outcome.facts["also"] == "Paint the header blue"
+    assert outcome.facts.also == ("Paint the header blue",)
 
 
 async def test_one_in_back_off_is_taken_over_as_well(bench: Bench, agent: Scripted) -> None:
@@ -139,7 +139,7 @@ async def test_another_conversation_between_the_two_takes_nothing_over(bench: Be
     errand, outcome = await carried_out(bench, agent)
     assert isinstance(outcome, Done)
     assert (errand.instruction, errand.earlier) == ("New opening hours", ())
-    assert "also" not in outcome.facts
+    assert outcome.facts.also == ()
     errand, _ = await carried_out(bench, agent)
     assert [one.instruction for one in errand.earlier] == [edit.job.instruction]
 
@@ -161,7 +161,7 @@ async def test_what_somebody_stopped_is_not_carried_out_by_the_next(
     assert TAKE_OVER not in errand.prompt
     assert errand.earlier == ()
     assert isinstance(outcome, Done)
-    assert "also" not in outcome.facts
+    assert outcome.facts.also == ()
 
 
 async def test_what_was_done_after_all_is_not_done_again(bench: Bench, agent: Scripted) -> None:
@@ -217,4 +217,4 @@ async def test_an_earlier_request_is_told_of_when_both_fail(bench: Bench, agent:
     agent.ending = Declined("I can't")
     _, outcome = await carried_out(bench, agent)
     assert isinstance(outcome, Failed)
-    assert outcome.facts["also"] == "Paint the header blue"
+    assert outcome.facts.also == ("Paint the header blue",)

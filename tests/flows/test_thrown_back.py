@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.mailing import carried_out, develop
+from tests.flows.mailing import carried_out, develop, unfinished_of
 from tests.flows.workbench import AMELIA, PAGE, Bench, Scripted, git
 from webordinary.core.claim import Delivery
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted
@@ -28,10 +28,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def kept_aside(bench: Bench, outcome: Outcome) -> str:
     """What lies on the side ref that the facts name."""
-    assert isinstance(outcome, Failed | Preempted)
-    ref = outcome.facts["unfinished_ref"]
-    assert git("rev-parse", ref, cwd=bench.repository) == outcome.facts["unfinished_commit"]
-    return git("show", "--format=", ref, cwd=bench.repository)
+    work = unfinished_of(outcome)
+    assert git("rev-parse", work.ref, cwd=bench.repository) == work.commit
+    return git("show", "--format=", work.ref, cwd=bench.repository)
 
 
 async def prompt_of_the_next(bench: Bench, session: str = "s1") -> AgentTask:
@@ -52,19 +51,20 @@ async def test_a_run_that_broke_for_good_keeps_its_work_and_the_conversation(ben
     outcome = await bench.do("rebuild everything")
     assert "+half" in kept_aside(bench, outcome)
     assert isinstance(outcome, Failed)
-    assert outcome.facts["unfinished_files"] == "index.html"
-    assert outcome.facts["unfinished"].startswith("rebuild everything")
-    assert outcome.facts["unfinished_why"] == outcome.reason == "It cost more than 5 USD."
-    left = await bench.backend.journal.left(AMELIA, "s1")
-    assert left["agent"] == "scripted"
-    assert "retitle it" in left["recap"]
+    work = unfinished_of(outcome)
+    assert work.files == ("index.html",)
+    assert work.request.startswith("rebuild everything")
+    assert work.why == outcome.reason == "It cost more than 5 USD."
+    memory = (await bench.backend.journal.left(AMELIA, "s1")).memory
+    assert memory.agent == "scripted"
+    assert "retitle it" in memory.recap[0]
     following = await prompt_of_the_next(bench)
     assert following.resume == b"its session"
     assert "retitle it" in following.recap
     assert "rebuild everything" in following.prompt
     assert "It cost more than 5 USD" in following.prompt
     assert "unfinished.patch" in following.prompt
-    assert outcome.facts["unfinished_ref"] in following.prompt
+    assert work.ref in following.prompt
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ async def test_a_failed_build_keeps_the_work_but_not_what_was_built(
     assert isinstance(outcome, Failed)
     assert word in outcome.reason
     assert "public" not in kept_aside(bench, outcome)
-    assert "public" not in outcome.facts["unfinished_files"]
+    assert not any("public" in file for file in unfinished_of(outcome).files)
     following = await prompt_of_the_next(bench)
     assert "Its changes are not in the files" in following.prompt
     assert word in following.prompt
@@ -105,7 +105,7 @@ async def test_a_secret_gets_into_no_history(bench: Bench, also: str) -> None:
     outcome = await bench.do(f"printf 'AKIA%s' QJ5XW7PZK3MRT2NV > key.txt{also}; echo added a key")
     assert isinstance(outcome, Failed)
     assert "Nothing of it was kept" in outcome.reason
-    assert "unfinished_ref" not in outcome.facts
+    assert not unfinished_of(outcome).ref
     everything = git("log", "--all", "--patch", "--format=%B", cwd=bench.repository)
     assert "AKIAQJ5" not in everything
     following = await prompt_of_the_next(bench)
@@ -117,9 +117,9 @@ async def test_a_conflict_that_stays_keeps_the_work_and_the_conversation(bench: 
     develop(bench, index_html=PAGE.replace("Old", "Theirs"))
     outcome = await bench.do("echo mine > other.html; echo made a page")
     assert "+mine" in kept_aside(bench, outcome)
-    left = await bench.backend.journal.left(AMELIA, "s1")
-    assert "retitled" in left["recap"]
-    assert "Somebody else changed the same lines" in left["since"]
+    memory = (await bench.backend.journal.left(AMELIA, "s1")).memory
+    assert "retitled" in memory.recap[0]
+    assert "Somebody else changed the same lines" in memory.since[-1]
 
 
 async def test_another_conversation_of_the_lane_learns_of_it_and_the_own_one_still_does(bench: Bench) -> None:

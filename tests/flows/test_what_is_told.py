@@ -1,17 +1,19 @@
 """The facts of an outcome are true: for a change and for none, and also when a job is delivered twice."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.flows.mailing import carried_out, develop, with_files
+from tests.flows.mailing import carried_out, develop, preview_of, with_files
 from tests.flows.workbench import PAGE, Bench
+from webordinary.core.facts import UndoFacts
 from webordinary.core.job import Intent
 from webordinary.core.outcome import Done, Failed
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
-from webordinary.reply.phrases import told
+from webordinary.reply.phrases import changes_in_words
 
 LARGE = b"\xff\xd8" + bytes(range(256)) * 4_000  # a photo of a megabyte
 SHOW_IT = "cp ../mail/photo.jpg . ; echo '<img src=photo.jpg>' >> index.html; echo put it in"
@@ -30,9 +32,10 @@ async def test_a_run_that_changed_nothing_says_so(bench: Bench) -> None:
     outcome = await carried_out(bench, delivery)
     assert isinstance(outcome, Done)
     assert outcome.summary == "which photo"
-    assert outcome.facts["unchanged"] == "yes"
-    assert outcome.facts["unused"] == "photo.jpg"
-    assert not {"used", "preview", "publishable", "commit", "changes", "patch"} & outcome.facts.keys()
+    assert outcome.facts.unchanged
+    assert outcome.facts.unused_files == ("photo.jpg",)
+    assert outcome.facts.used_files == ()
+    assert outcome.facts.preview is None
 
 
 @pytest.mark.parametrize("photo", [b"\xff\xd8small", LARGE], ids=["small", "large"])
@@ -40,7 +43,7 @@ async def test_a_file_whose_bytes_are_in_the_site_was_used(bench: Bench, photo: 
     delivery = await bench.submitted(SHOW_IT)
     outcome = await carried_out(bench, await with_files(bench, delivery, photo_jpg=photo, other_jpg=b"\xff"))
     assert isinstance(outcome, Done)
-    assert (outcome.facts["used"], outcome.facts["unused"]) == ("photo.jpg", "other.jpg")
+    assert (outcome.facts.used_files, outcome.facts.unused_files) == (("photo.jpg",), ("other.jpg",))
 
 
 async def test_a_file_that_was_in_the_site_before_was_used_too(bench: Bench) -> None:
@@ -48,7 +51,7 @@ async def test_a_file_that_was_in_the_site_before_was_used_too(bench: Bench) -> 
     again = await bench.submitted("echo '<img src=photo.jpg alt=again>' >> index.html")
     outcome = await carried_out(bench, await with_files(bench, again, photo_jpg=LARGE))
     assert isinstance(outcome, Done)
-    assert outcome.facts["used"] == "photo.jpg"
+    assert outcome.facts.used_files == ("photo.jpg",)
 
 
 async def test_a_job_that_is_delivered_again_after_its_push_is_told_the_same(bench: Bench) -> None:
@@ -60,9 +63,11 @@ async def test_a_job_that_is_delivered_again_after_its_push_is_told_the_same(ben
     assert isinstance(first, Done)
     assert isinstance(again, Done)
     assert again.summary == first.summary == "put it in"
-    for name in ("commit", "release", "preview", "publishable", "changes", "patch", "used", "unused"):
-        assert again.facts[name] == first.facts[name], name
-    assert "put it in" in again.facts["since"]  # the agent's session does not know of it
+    former = replace(preview_of(again), former_release=preview_of(first).former_release)
+    assert former == preview_of(first)
+    assert again.facts.used_files == first.facts.used_files == ("photo.jpg",)
+    assert again.facts.unused_files == first.facts.unused_files == ("other.jpg",)
+    assert "put it in" in again.facts.memory.since[-1]  # the agent's session does not know of it
 
 
 @pytest.mark.parametrize("way", [Intent.UNDO, Intent.REDO])
@@ -76,9 +81,9 @@ async def test_an_undo_that_is_delivered_again_is_told_the_same(bench: Bench, wa
     assert isinstance(first, Done)
     assert isinstance(again, Done)
     assert again.summary == first.summary
-    assert again.facts["turned"] == first.facts["turned"] == "sed -i 's/Old/New/' index.html"
-    assert again.facts["changes"] == first.facts["changes"]
-    assert again.facts["patch"] == first.facts["patch"]
+    assert again.facts.undo == first.facts.undo == UndoFacts("sed -i 's/Old/New/' index.html")
+    assert preview_of(again).changes == preview_of(first).changes
+    assert preview_of(again).patch == preview_of(first).patch
 
 
 async def test_what_developers_did_is_no_part_of_the_answer(bench: Bench) -> None:
@@ -87,7 +92,7 @@ async def test_what_developers_did_is_no_part_of_the_answer(bench: Bench) -> Non
     outcome = await bench.do("sed -i 's/Hello/Hi/' index.html")
     assert isinstance(outcome, Done)
     assert "about.html" in bench.served()
-    assert told(outcome.facts["changes"]) == ["The heading on your home page now says “Hi”."]
+    assert changes_in_words(outcome.facts.changes) == ["The heading on your home page now says “Hi”."]
 
 
 async def test_what_developers_did_is_no_part_of_the_answer_after_a_conflict_either(bench: Bench) -> None:
@@ -96,8 +101,7 @@ async def test_what_developers_did_is_no_part_of_the_answer_after_a_conflict_eit
     outcome = await bench.do("sed -i '/^[<=>|]\\{7\\}/d' index.html")
     assert isinstance(outcome, Done)
     assert "about.html" in bench.served()
-    assert "index.html" in outcome.facts["changes"]
-    assert "About" not in outcome.facts["changes"]
+    assert {change.path for change in outcome.facts.changes} == {"index.html"}
 
 
 async def test_a_site_without_any_file_is_refused_in_a_whole_sentence(bench: Bench) -> None:
@@ -116,4 +120,5 @@ async def test_an_undo_says_whether_the_change_was_made_in_another_conversation(
     await bench.do("sed -i 's/Old/New/' index.html", session="s1")
     outcome = await bench.undo(session=session)
     assert isinstance(outcome, Done)
-    assert outcome.facts.get("turned_elsewhere", "") == ("yes" if session == "another" else "")
+    assert outcome.facts.undo is not None
+    assert outcome.facts.undo.elsewhere is (session == "another")

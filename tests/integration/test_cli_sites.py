@@ -105,7 +105,7 @@ def test_a_site_is_edited_undone_redone_and_published_from_the_command_line(home
     with home.worker(*SITE):
         words = ("submit", "amelia/scott", "Change the main heading to Spring", "--wait", "60")
         job = home.json(*words)["result"]
-        assert (job["state"], "Spring" in job["facts"]["changes"]) == ("done", True)
+        assert (job["state"], job["facts"]["preview"]["changes"][0]["new"]) == ("done", "Spring")
         for word in ("undo", "redo", "publish"):
             assert home.json(word, "amelia/scott", "--wait", "60")["result"]["state"] == "done"
         assert home.json("redo", "amelia/scott", "--wait", "60", code=1)["result"]["state"] == "failed"

@@ -6,10 +6,11 @@ import pytest
 
 from tests.integration.cli_support import Home, home
 from tests.reply.letters import MAIL
+from webordinary.core.facts import Facts, LiveFacts, PreviewFacts
 from webordinary.core.job import Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done
-from webordinary.core.page_changes import PageChange, PageChangeKind, packed
+from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.core.site import Member, Project
 from webordinary.ports.backend import Backend
 
@@ -67,8 +68,9 @@ def test_what_was_published_is_live_and_no_preview(onboarded: Home) -> None:
         await backend.broker.submit(Job(JobId("j1"), LANE, "publish", "<1>", intent=Intent.PUBLISH))
 
     onboarded.ask(publish)
-    facts = {"preview": "http://sites.example/live/amelia/", "live_changes": packed([NEW_PAGE])}
-    edited = onboarded.served("amelia/scott", "x", Done("", facts), Done("", facts))
+    live = Facts(live=LiveFacts("http://sites.example/live/amelia/", (NEW_PAGE,)))
+    preview = Facts(preview=PreviewFacts("c1", address="http://sites.example/amelia/"))
+    edited = onboarded.served("amelia/scott", "x", Done("", live), Done("", preview))
     published = onboarded.said("job", "j1")
     assert "live  http://sites.example/live/amelia/" in published
     assert "preview" not in published

@@ -21,6 +21,7 @@ from tests.flows.door import ADDRESS, KEY, SCOTT, Door
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, Proxy, imap_server, proxy_to
 from webordinary.backends.memory.open import open_memory
 from webordinary.core.errors import BackendUnavailable, CannotTellNow, LoginRefused, MailboxUnavailable
+from webordinary.core.letter_facts import Question
 from webordinary.core.mail import Envelope, LetterKind, MailRecord, MailState, SessionId
 from webordinary.core.signed_addresses import session_address
 from webordinary.mail.imap import client as imap_client
@@ -661,7 +662,8 @@ async def test_a_confirming_address_works_out_of_a_mailbox(desk: Desk) -> None:
     await desk.poller().look()
     ((letter, _),) = await desk.door.backend.outbox.letters(limit=5)
     assert letter.kind is LetterKind.CONFIRM
-    token = session_address(SessionId(letter.facts["token"]), KEY, ADDRESS)
+    assert isinstance(letter.facts, Question)
+    token = session_address(SessionId(letter.facts.token), KEY, ADDRESS)
     answer = mail("Yes", "2").replace(b"To: ", f"X-Original-To: {token}\r\nX-Was-To: ".encode(), 1)
     desk.mailbox.add(answer)
     await desk.poller().look()

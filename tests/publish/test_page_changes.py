@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webordinary.core.page_changes import packed, unpacked
+from webordinary.core.json_codec import decode, encode
+from webordinary.core.page_changes import PageChange
 from webordinary.core.release import Release, ReleasedFile
 from webordinary.publish.page_changes import (
     CHANGES_TOLD,
@@ -41,7 +42,7 @@ def told(before: Site, after: Site, mailed: Mapping[str, str] | None = None) -> 
     )
     names = {hashlib.sha256(new[path]).hexdigest(): name for path, name in (mailed or {}).items()}
     changes = page_changes(was, now, names)
-    assert unpacked(packed(changes)) == changes
+    assert [decode(PageChange, encode(change)) for change in changes] == changes
     return [phrases().change(change) for change in changes]
 
 

@@ -33,7 +33,7 @@ from webordinary.core.claim import Claim, Delivery, Presence, WorkerId
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import JobState
 from webordinary.core.lane import Lane
-from webordinary.core.outcome import Done, Outcome
+from webordinary.core.outcome import Done, Outcome, Verdict
 from webordinary.ports.handler import Stop
 from webordinary.system.clock import SystemClock
 
@@ -65,7 +65,7 @@ class UnfencedStore(ReportingStore):
     def settling(self, tx: Tx, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
         row = tx.one("SELECT state FROM jobs WHERE id = ?", (delivery.job.id,))
         if row is not None and row[0] == JobState.RUNNING and isinstance(outcome, Done):
-            end(tx, delivery.job.id, JobState.DONE, outcome.summary)
+            end(tx, delivery.job.id, Verdict(JobState.DONE, outcome.summary))
         try:
             return working.next_job(tx, self._limits, delivery.claim) if more else Nothing()
         except ClaimLost:

@@ -6,9 +6,12 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
 
+from webordinary.backends.facts_json import LETTER_FACTS
 from webordinary.core.claim import WorkerId
+from webordinary.core.facts import Facts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.letter_facts import Ending, LetterFacts
 from webordinary.core.mail import (
     FileProblem,
     KeptFile,
@@ -112,13 +115,22 @@ def composed(letter: Letter, case: Case, ours: Letterhead = OURS) -> Composed:
     return made
 
 
+def facts_for(kind: LetterKind, **given: Any) -> LetterFacts | None:  # noqa: ANN401 - fields of any type
+    """What a letter of this kind is told: fields of its class, or of the facts that a job left."""
+    wanted = LETTER_FACTS.get(kind)
+    if wanted is not Ending:
+        return wanted(**given) if wanted else None
+    own = {name: given.pop(name) for name in ("note", "failure", "by") if name in given}
+    return Ending(**own, facts=Facts(**given))
+
+
 def written(
     kind: LetterKind,
     about: JobView | None = None,
     answered: MailRecord = MAIL,
     other: JobView | None = None,
-    **facts: str,
+    **facts: Any,  # noqa: ANN401 - fields of any type
 ) -> Read:
     """Compose a letter and read it back as a mail program does."""
-    letter = Letter(about.id if about else answered.id, kind, answered.id, facts)
+    letter = Letter(about.id if about else answered.id, kind, answered.id, facts_for(kind, **facts))
     return read(composed(letter, Case(answered, about, other)).content)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.reply.post import QUICK, Post
+from webordinary.core.letter_facts import Question
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailState, SessionId
 from webordinary.core.outcome import Done
@@ -19,7 +20,8 @@ MEMBER, VICTIM = "amelia@flowers.example", "scott@flowers.example"
 
 async def owe(post: Post, kind: LetterKind, address: str, state: MailState) -> None:
     mail = await post.mail_comes(address, state)
-    await post.backend.outbox.owe(Letter(mail.id, kind, mail.id, {"reason": "no", "token": "confirm-1"}))
+    facts = Question("confirm-1") if kind is LetterKind.CONFIRM else None
+    await post.backend.outbox.owe(Letter(mail.id, kind, mail.id, facts))
 
 
 async def confirm(post: Post, address: str = VICTIM) -> None:

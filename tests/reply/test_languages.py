@@ -1,6 +1,7 @@
 """Letters are written in their sender's language, all of them, and say nothing of the machine room."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 
@@ -8,12 +9,35 @@ import pytest
 
 from tests.reply.letters import DRAWING, JOB, NEWER, PHOTO, job, mail, written
 from webordinary.agents.demo.understanding import understood
+from webordinary.core.facts import (
+    NO_FACTS,
+    Facts,
+    FailureDetails,
+    LiveFacts,
+    PreviewFacts,
+    RequestedChange,
+    UndoFacts,
+    UnfinishedWork,
+)
 from webordinary.core.failure import DemoObstacle, FailureKind
-from webordinary.core.job import Intent, JobState
+from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.language import Language
+from webordinary.core.letter_facts import (
+    Accepted,
+    Ending,
+    LetterFacts,
+    MailFault,
+    NotAMember,
+    ProjectChoice,
+    Question,
+    StatusReport,
+    StopRequest,
+    UnclearWords,
+)
 from webordinary.core.mail import FINAL_LETTERS, FileProblem, Letter, LetterKind, MailProblem, SkippedFile
 from webordinary.core.outcome import interrupted_note
-from webordinary.core.page_changes import PageChange, PageChangeKind, packed
+from webordinary.core.page_changes import PageChange, PageChangeKind
+from webordinary.core.release import BrokenLink
 from webordinary.identify.intent import Wish, read_wish, says_yes
 from webordinary.reply.facts import Case, facts_of
 from webordinary.reply.filling import Sheet, as_text
@@ -28,43 +52,59 @@ ENGLISH = frozenset(
     | {"been", "has", "will", "again", "wish", "request", "now", "home", "heading", "new", "more"}
 )
 WISH, SAID = "Xyzzy", "Quux"  # what people and agents write
-EVERY_CHANGE = packed(
-    [
-        PageChange(
-            kind, "Plugh", old=WISH, new=SAID, target="xyzzy.example", count=7, mailed=mailed, pages=pages
-        )
-        for kind in PageChangeKind
-        for mailed in (True, False)
-        for pages in (1, 3)
-    ]
+EVERY_CHANGE = tuple(
+    PageChange(kind, "Plugh", old=WISH, new=SAID, target="xyzzy.example", count=7, mailed=mailed, pages=pages)
+    for kind in PageChangeKind
+    for mailed in (True, False)
+    for pages in (1, 3)
 )
-CASES: list[dict[str, str]] = [
-    {},
-    {"ahead": "0"},
-    {"ahead": "1"},
-    {"ahead": "4"},
-    {"ahead": "1", "interrupts": "j1"},
-    {"note": SAID},
-    {"note": SAID, "unchanged": "yes"},
-    {"changes": EVERY_CHANGE, "unused": PHOTO.name},
-    {"preview": "https://xyzzy.example/", "publishable": "yes"},
-    {"live_changes": EVERY_CHANGE, "live_by_others": f'[["Tara", "{WISH}"]]'},
-    {"live_later": f'[["", "{WISH}"]]'},
-    {"live_unchanged": "yes"},
-    {"broken_links": f'[["", "{WISH}"], ["Plugh", "{WISH}"]]', "broken_links_more": "3"},
-    {"upstream_apart": "yes"},
-    {"turned": WISH, "turned_elsewhere": "yes"},
-    {"stopped": WISH},
-    {"never_made": WISH},
-    {"projects": "amelia\nbravo", "token": "confirm-1", "problem": MailProblem.EMPTY},
-    {"link": "https://xyzzy.example/c"},
-    {"running": WISH, "waiting": "1", "job": "j1"},
-    {"running": "", "waiting": "5"},
-    {"unfinished_files": "a.html"},
-    *({"problem": str(problem)} for problem in MailProblem),
-    *({"failure": kind, "failure_who": "Tara", "failure_words": WISH, "note": SAID} for kind in FailureKind),
-    *({"failure": FailureKind.DEMO, "demo_obstacle": one, "demo_about": WISH} for one in DemoObstacle),
+LINKS = (BrokenLink("a.html", WISH), BrokenLink("b.html", WISH, "Plugh"))
+LEFT = [
+    NO_FACTS,
+    Facts(unchanged=True),
+    Facts(preview=PreviewFacts("c1", changes=EVERY_CHANGE), unused_files=(PHOTO.name,)),
+    Facts(preview=PreviewFacts("c1", address="https://xyzzy.example/")),
+    Facts(preview=PreviewFacts("c1", broken_links=LINKS, more_broken_links=3)),
+    Facts(live=LiveFacts("", EVERY_CHANGE, by_others=(RequestedChange("Tara", WISH),))),
+    Facts(live=LiveFacts("https://xyzzy.example/", later=(RequestedChange("", WISH),))),
+    Facts(live=LiveFacts("", unchanged=True)),
+    Facts(live=LiveFacts("", upstream_conflicts=("plugh.html",))),
+    Facts(undo=UndoFacts(WISH, elsewhere=True)),
+    Facts(undo=UndoFacts(stopped=WISH)),
+    Facts(undo=UndoFacts(never_made=WISH)),
+    Facts(also=(WISH, SAID)),
+    Facts(read_quote=True),
+    Facts(read_ending=True),
+    Facts(unfinished=UnfinishedWork(WISH, files=("a.html",))),
 ]
+ENDINGS = [
+    *(Ending(note, facts=facts) for note in ("", SAID) for facts in LEFT),
+    *(Ending(SAID, kind, facts=Facts(failure=FailureDetails("Tara", WISH))) for kind in FailureKind),
+    *(
+        Ending(SAID, FailureKind.DEMO, facts=Facts(failure=FailureDetails("", WISH, one)))
+        for one in DemoObstacle
+    ),
+]
+REPORTS = [
+    StatusReport(),
+    StatusReport("amelia", WISH, 1, preview="https://xyzzy.example/"),
+    StatusReport("amelia", waiting=5, live="https://xyzzy.example/"),
+    StatusReport(
+        "amelia", previewed=(RequestedChange("Tara", WISH), RequestedChange("", WISH, taken_back=True))
+    ),
+]
+SAMPLES: dict[LetterKind, Sequence[LetterFacts]] = {
+    LetterKind.ACCEPTED: [Accepted(), Accepted(1), Accepted(4), Accepted(1, JobId("j1"))],
+    **dict.fromkeys(FINAL_LETTERS, ENDINGS),
+    LetterKind.CONFIRM: [Question("confirm-1", WISH)],
+    LetterKind.SET_ASIDE: [Question("aside-1", WISH)],
+    LetterKind.REFUSED: [NotAMember(), NotAMember("amelia")],
+    LetterKind.ASKED: [ProjectChoice(("amelia", "bravo"))],
+    LetterKind.UNCLEAR: [UnclearWords(WISH)],
+    LetterKind.UNREADABLE: [MailFault(problem) for problem in MailProblem],
+    LetterKind.STOPPED: [StopRequest(), StopRequest((JobId("j1"),))],
+    LetterKind.STATUS: REPORTS,
+}
 SKIPPED = tuple(SkippedFile("plugh.bin", problem) for problem in FileProblem)
 MAIL = mail(
     subject=WISH, files=(PHOTO,), skipped=(DRAWING, *SKIPPED, SkippedFile("", "what was said of old"))
@@ -74,8 +114,11 @@ MAIL = mail(
 def texts(kind: LetterKind, language: Language) -> list[str]:
     """The text of a letter of this kind for every sample, and for every kind of work if it is about a job."""
     answered = replace(MAIL, language=language)
+    samples: list[LetterFacts | None] = [None, *SAMPLES.get(kind, [])]
     if kind not in FINAL_LETTERS | {LetterKind.ACCEPTED}:
-        return [_text(Letter(answered.id, kind, facts=facts), Case(answered)) for facts in CASES]
+        others = [None, replace(NEWER, instruction=WISH), replace(NEWER, instruction=WISH, started_at=None)]
+        answers = [Case(answered, None, other) for other in others]
+        return [_text(Letter(answered.id, kind, facts=facts), case) for facts in samples for case in answers]
     about = job(JobState.DONE, instruction=WISH, attempt=3, worker="host-7")
     other = replace(NEWER, instruction=WISH)
     jobs = [about, replace(about, state=JobState.RUNNING, started_at=None)]
@@ -85,7 +128,7 @@ def texts(kind: LetterKind, language: Language) -> list[str]:
         taken_over = replace(about, state=JobState.PREEMPTED, interrupted_by=other.id)
         jobs += [taken_over, replace(about, interrupted=True, note=interrupted_note(None))]
     cases = [Case(answered, one, other) for one in jobs]
-    return [_text(Letter(JOB.id, kind, facts=facts), case) for case in cases for facts in CASES]
+    return [_text(Letter(JOB.id, kind, facts=facts), case) for case in cases for facts in samples]
 
 
 def _text(letter: Letter, case: Case) -> str:
@@ -181,9 +224,9 @@ def test_a_customer_sees_nothing_of_the_machine_room(kind: LetterKind, planted: 
     """Whatever an agent, a build or git wrote is for the operator; the customer has one plain sentence."""
     note = f"I changed the title.\n{planted}"
     about = job(JobState(kind.value), note=note, attempt=5, worker="host-7")
-    for failure in (*FailureKind, ""):
-        facts = {"note": note, "failure": failure, "failure_words": "", "unfinished_files": planted}
-        letter = written(kind, about, MAIL, NEWER, **facts)
+    work = UnfinishedWork(planted, why=planted, ref=planted, files=(planted,))
+    for failure in (*FailureKind, None):
+        letter = written(kind, about, MAIL, NEWER, note=note, failure=failure, unfinished=work)
         assert not TELL_TALE.search(letter.text), letter.text
         assert not TELL_TALE.search(letter.html)
         assert JOB.id in letter.text  # by which the operator finds the rest

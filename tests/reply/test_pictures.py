@@ -15,7 +15,7 @@ BOTH = (Picture(When.BEFORE, PNG + b"1"), Picture(When.AFTER, PNG + b"2"))
 
 
 def composed(*pictures: Picture, language: Language = Language.ENGLISH) -> bytes:
-    letter, about = Letter("j1", LetterKind.DONE, facts={}), job(JobState.DONE)
+    letter, about = Letter("j1", LetterKind.DONE), job(JobState.DONE)
     made = compose(letter, Case(replace(MAIL, language=language), about), OURS, NOW, pictures)
     assert isinstance(made, Composed)
     return made.content

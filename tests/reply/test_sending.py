@@ -15,6 +15,7 @@ from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BackendUnavailable, BadLimits
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Arrival
+from webordinary.core.letter_facts import NotAMember, Question
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, MailState
 from webordinary.core.outcome import Done, Failed, Preempted
@@ -239,7 +240,7 @@ class _AfterHiccups:
 async def test_a_stranger_who_is_called_like_a_machine_is_not_answered(post: Post, address: str) -> None:
     """Intake should not have let such a mail get this far. A member may be called so: they asked for help."""
     stranger, member = await post.mail_comes(address), await post.mail_comes(address)
-    await post.backend.outbox.owe(Letter(stranger.id, LetterKind.REFUSED, stranger.id, {"reason": "no"}))
+    await post.backend.outbox.owe(Letter(stranger.id, LetterKind.REFUSED, stranger.id, NotAMember()))
     await post.owe_help(member)
     async with post.sending():
         await post.until("abandoned")
@@ -281,9 +282,8 @@ async def test_automatic_and_doubtful_mail_is_never_answered(post: Post, state: 
 
 async def test_whose_mail_is_doubted_is_asked_whether_they_wrote_it(post: Post) -> None:
     mail = await post.mail_comes(state=MailState.QUARANTINED)
-    await post.backend.outbox.owe(
-        Letter(mail.id, LetterKind.CONFIRM, mail.id, {"token": f"confirm-{mail.id}"})
-    )
+    question = Question(f"confirm-{mail.id}")
+    await post.backend.outbox.owe(Letter(mail.id, LetterKind.CONFIRM, mail.id, question))
     async with post.sending():
         await post.until("sent")
 

@@ -13,12 +13,13 @@ import pytest
 from tests.reply.letters import JOB, MAIL, composed, read
 from tests.reply.smtp_server import PASSWORD, USER, smtp_server
 from webordinary.core.errors import BadInput
+from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.mailer import Rejected, Sent, TryLater
 from webordinary.reply.facts import Case
 
-LETTER = composed(Letter(JOB.id, LetterKind.DONE, facts={"note": ".\n.. dots\n花"}), Case(MAIL, JOB))
+LETTER = composed(Letter(JOB.id, LetterKind.DONE, facts=Ending(".\n.. dots\n花")), Case(MAIL, JOB))
 SENDER = "edit@webordinary.example"
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.reply.letters import JOB, KEY, MAIL, NOW, OURS, SESSION, composed, job, mail, read, written
 from webordinary.core.errors import BadInput
 from webordinary.core.job import JobState
+from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.signed_addresses import session_from_address
 from webordinary.reply.compose import Letterhead, Unanswerable, compose
@@ -85,7 +86,7 @@ def test_without_subject_and_id_there_is_no_thread_and_the_subject_says_somethin
 
 def test_the_same_letter_is_the_same_message() -> None:
     """After a crash a letter goes out again; whoever knows Message-IDs then shows it once."""
-    letter = Letter(JOB.id, LetterKind.DONE, facts={"note": "Done it."})
+    letter = Letter(JOB.id, LetterKind.DONE, facts=Ending("Done it."))
     first, second = (composed(letter, Case(MAIL, JOB)) for _ in range(2))
     assert first == second
     later = compose(letter, Case(MAIL, job(JobState.DONE)), OURS, NOW + 3600)

@@ -66,7 +66,7 @@ def test_a_hand_back_is_no_failure() -> None:
 def test_a_job_that_was_asked_to_stop_never_comes_back(outcome: Outcome) -> None:
     """Neither a retry nor a hand-back may run it again after the job that interrupted it."""
     verdict = judged(outcome, interrupted=True, by=NEWER)
-    assert verdict == Verdict(JobState.PREEMPTED, "interrupted by the newer job newer")
+    assert verdict == Verdict(JobState.PREEMPTED, "interrupted by the newer job newer", by=NEWER)
 
 
 def test_a_note_that_no_store_could_keep_is_made_readable() -> None:

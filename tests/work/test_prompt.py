@@ -62,7 +62,7 @@ def test_what_is_cut_says_where_all_of_it_is() -> None:
 
 def test_the_letter_hears_of_what_was_set_apart() -> None:
     signature = Stretch(StretchKind.SIGNATURE, "--\nScott")
-    assert set_apart(MAIL) == set_apart((*MAIL, signature)) == {"read_quote": "yes"}
-    assert set_apart((MAIL[0], signature)) == {"read_ending": "yes"}
+    assert set_apart(MAIL) is set_apart((*MAIL, signature)) is StretchKind.QUOTED
+    assert set_apart((MAIL[0], signature)) is StretchKind.SIGNATURE
     phone = Stretch(StretchKind.SIGNATURE, "Sent from my phone")
-    assert set_apart((MAIL[0], Stretch(StretchKind.ATTRIBUTION, "x"), phone)) == {}
+    assert set_apart((MAIL[0], Stretch(StretchKind.ATTRIBUTION, "x"), phone)) is None

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from webordinary.claim.fairness import WaitingLanes
 from webordinary.core.claim import Claim, Ownership, Presence, WorkerId
+from webordinary.core.facts import NO_FACTS, Facts
 from webordinary.core.job import OPEN, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter
-from webordinary.core.outcome import Facts
 from webordinary.core.views import HeadView, JobView, LaneEvent, LaneView
 
 
@@ -37,7 +37,7 @@ class JobRow:
     interrupted: bool = False
     interrupted_by: JobId | None = None
     note: str = ""
-    facts: Facts = field(default_factory=dict)
+    facts: Facts = NO_FACTS
     replies_owed: frozenset[str] = frozenset()  # kinds of letters about its end
 
     @property

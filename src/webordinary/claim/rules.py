@@ -24,9 +24,19 @@ from webordinary.core.claim import Claim, Claimed, Delivery, Interrupt, Ownershi
 from webordinary.core.errors import ClaimLost, NotAllowed, NotFound
 from webordinary.core.job import AHEAD_COUNTED_MAX, ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
+from webordinary.core.letter_facts import Accepted, LetterFacts
 from webordinary.core.limits import Limits
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, SessionId
-from webordinary.core.outcome import Facts, HandedBack, Outcome, interrupted_note, judge
+from webordinary.core.outcome import (
+    HandedBack,
+    Outcome,
+    Verdict,
+    interrupted_note,
+    interrupted_verdict,
+    judge,
+    lost_verdict,
+    replaced_verdict,
+)
 from webordinary.core.views import Happening, LaneEvent
 
 FORGOTTEN_WORKER_SECONDS = 3600.0
@@ -67,7 +77,7 @@ class Rules:
     def replace(self, lane: LaneRow, pending: Sequence[JobRow], by: JobId) -> None:
         """End jobs that have not started because a newer one replaces them."""
         for job in pending:
-            self._end(lane, job, JobState.PREEMPTED, f"replaced by the newer job {by}")
+            self._end(lane, job, replaced_verdict(by))
 
     def _interrupt(
         self, lane: LaneRow, job: JobRow, by: JobId | None, *, waiting: bool = False
@@ -79,7 +89,7 @@ class Rules:
             job.interrupted, job.interrupted_by = True, by
             self._record(lane, Happening.INTERRUPTED, job, interrupted_note(by))
         if job.state is not JobState.RUNNING:
-            self._end(lane, job, JobState.PREEMPTED, interrupted_note(by))
+            self._end(lane, job, interrupted_verdict(by))
         elif lane.worker is not None:
             self.rows.wake(worker_topic(lane.worker))
         return job.job.id
@@ -233,13 +243,13 @@ class Rules:
     def _redeliverable(self, lane: LaneRow, head: JobRow) -> bool:
         """Judge a job whose owner was lost: may the next owner run it again?"""
         if head.interrupted:
-            self._end(lane, head, JobState.PREEMPTED, interrupted_note(head.interrupted_by))
+            self._end(lane, head, interrupted_verdict(head.interrupted_by))
             return False
         self._count_failure(lane)
         if head.attempt >= self.limits.deliveries_max:
-            note = f"its worker was lost {head.attempt} times"
-            self._record(lane, Happening.DEAD, head, note)
-            self._end(lane, head, JobState.DEAD, note)
+            verdict = lost_verdict(head.attempt)
+            self._record(lane, Happening.DEAD, head, verdict.note)
+            self._end(lane, head, verdict)
             return False
         note = f"{head.worker} was lost"
         if lane.due_from(self.rows.now, self.limits) > self.rows.now:  # one failure too many: it is parked
@@ -286,8 +296,7 @@ class Rules:
             case _:
                 if verdict.state is JobState.DEAD:
                     self._record(lane, Happening.DEAD, job, verdict.note)
-                job.facts = verdict.facts
-                self._end(lane, job, verdict.state, verdict.note, verdict.told)
+                self._end(lane, job, verdict)
 
     def _retry(self, lane: LaneRow, job: JobRow, note: str, due_at: float) -> None:
         self._record(lane, Happening.RETRY, job, note)
@@ -301,13 +310,13 @@ class Rules:
             lane.parked_until = self.rows.now + self.limits.breaker_seconds
             self._record(lane, Happening.PARKED, note=f"{self.limits.breaker_failures} failures in a row")
 
-    def _end(self, lane: LaneRow, job: JobRow, state: JobState, note: str, told: Facts | None = None) -> None:
+    def _end(self, lane: LaneRow, job: JobRow, verdict: Verdict) -> None:
         """End a job; the letter about it is owed in the same step."""
-        assert state in ENDED
-        job.state, job.note, job.finished_at = state, note, self.rows.now
-        job.due_at = None
+        assert verdict.state in ENDED
+        job.state, job.note, job.facts = verdict.state, verdict.note, verdict.facts
+        job.finished_at, job.due_at = self.rows.now, None
         lane.open.remove(job)
-        self._owe_end(job, told or {"note": note})
+        self._owe_end(job, verdict)
         self.rows.wake(job_topic(job.job.id))
 
     # --- the operator's hand ----------------------------------------------------------------------
@@ -366,23 +375,22 @@ class Rules:
             raise NotFound(f"nothing was ever submitted to {lane}")
         return row
 
-    # --- what people are told ---------------------------------------------------------------------
+    # --- letters and events -----------------------------------------------------------------------
 
     def _owe_accepted(self, job: Job, ahead: int, interrupts: JobId | None) -> None:
-        """Owe the word that a job is in its lane; not at once, for its end may be told first."""
+        """Owe the word that a job is in its lane; not at once, for its end may come first."""
         if job.wants_reply:
-            facts = {"ahead": str(ahead), "interrupts": interrupts or ""}
-            self._owe(job, LetterKind.ACCEPTED, facts, self.limits.acknowledge_seconds)
+            self._owe(job, LetterKind.ACCEPTED, Accepted(ahead, interrupts), self.limits.acknowledge_seconds)
 
-    def _owe_end(self, row: JobRow, told: Facts) -> None:
+    def _owe_end(self, row: JobRow, verdict: Verdict) -> None:
         """Owe the word about a job's end, once a kind of ending."""
         kind = LetterKind(row.state.value)
         assert kind in FINAL_LETTERS
         if row.job.wants_reply:
             row.replies_owed |= {kind.value}
-            self._owe(row.job, kind, told)
+            self._owe(row.job, kind, verdict.ending)
 
-    def _owe(self, job: Job, kind: LetterKind, facts: Facts, delay: float = 0.0) -> None:
+    def _owe(self, job: Job, kind: LetterKind, facts: LetterFacts, delay: float = 0.0) -> None:
         session = SessionId(job.session) if job.session else None
         self.rows.owe(Letter(job.id, kind, facts=facts, session=session), self.rows.now + delay)
 

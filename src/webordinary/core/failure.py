@@ -1,4 +1,4 @@
-"""Why a job failed, as data. People are told in their language; the details are the operator's."""
+"""Why a job failed or a mail can't be read, as data. Letters say it in their language."""
 
 from __future__ import annotations
 
@@ -52,3 +52,12 @@ class DemoObstacle(StrEnum):
     EMPTY = "empty"
     NOT_SAFE = "not_safe"
     CONFLICT = "conflict"
+
+
+class MailProblem(StrEnum):
+    """Why a mail can't be read, as far as its sender can do something about it."""
+
+    EMPTY = "empty"
+    ENCRYPTED = "encrypted"
+    TOO_LONG = "too_long"  # too large, too many parts, too deep
+    DAMAGED = "damaged"

@@ -8,9 +8,11 @@ from enum import StrEnum
 from typing import NewType
 
 from webordinary.core.addresses import POSTMASTER
+from webordinary.core.failure import MailProblem as MailProblem  # noqa: PLC0414 - a word of mail, too
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
+from webordinary.core.letter_facts import LetterFacts
 from webordinary.core.text import storable
 
 EXCERPT_CHARACTERS = 600
@@ -84,15 +86,6 @@ class SkippedFile:
 
     claimed_name: str
     reason: str  # a `FileProblem`, but for mail that an older version kept
-
-
-class MailProblem(StrEnum):
-    """Why a mail can't be read, as far as its sender can do something about it."""
-
-    EMPTY = "empty"
-    ENCRYPTED = "encrypted"
-    TOO_LONG = "too_long"  # too large, too many parts, too deep
-    DAMAGED = "damaged"
 
 
 class Automation(StrEnum):
@@ -317,7 +310,7 @@ class Letter:
     about: str
     kind: LetterKind
     mail: MailId | None = None  # the mail it answers; None: find it through the job
-    facts: dict[str, str] = field(default_factory=dict)
+    facts: LetterFacts | None = None
     owed_at: float = 0.0  # by the store's clock
     attempts: int = (
         0  # how often it was taken to be sent; tells a former sender's word from the current one's

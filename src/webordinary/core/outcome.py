@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import assert_never
 
+from webordinary.core.facts import NO_FACTS, Facts
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import JobId, JobState
+from webordinary.core.json_codec import with_text
+from webordinary.core.letter_facts import Ending
 from webordinary.core.limits import Limits
 from webordinary.core.text import storable
-
-# What an attempt leaves beside its outcome: for the reply, for people, and for the conversation's next job.
-Facts = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Done:
     """Carried out."""
 
     summary: str = ""
-    facts: Facts = field(default_factory=dict, hash=False)
+    facts: Facts = NO_FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Failed:
     """Trying again would not help. Only of a kind `DECLINED` the reason is told to the person who asked."""
 
     reason: str
-    facts: Facts = field(default_factory=dict, hash=False)
+    facts: Facts = NO_FACTS
     kind: FailureKind = FailureKind.INTERNAL
 
 
@@ -37,7 +37,7 @@ class Preempted:
 
     by: JobId | None = None
     kept: str = ""
-    facts: Facts = field(default_factory=dict, hash=False)
+    facts: Facts = NO_FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,20 @@ class Verdict:
     note: str
     retry_in: float = 0.0
     failed_attempt: bool = False
-    facts: Facts = field(default_factory=dict, hash=False)
+    facts: Facts = NO_FACTS
     failure: FailureKind | None = None  # what the letter says about it
+    by: JobId | None = None  # the newer job that interrupted or replaced it
 
     def __post_init__(self) -> None:
         """Keep the words whatever is in them: a job that could not be settled would run again and again."""
         object.__setattr__(self, "note", storable(self.note))
-        object.__setattr__(self, "facts", {name: storable(fact) for name, fact in self.facts.items()})
+        if self.facts is not NO_FACTS:
+            object.__setattr__(self, "facts", with_text(self.facts, storable))
 
     @property
-    def told(self) -> Facts:
+    def ending(self) -> Ending:
         """What the letter about it is made from."""
-        return {**self.facts, "note": self.note, **({"failure": self.failure.value} if self.failure else {})}
+        return Ending(self.note, self.failure, self.by, self.facts)
 
 
 def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None, limits: Limits) -> Verdict:
@@ -88,13 +90,13 @@ def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None
     """
     match outcome:
         case Retry() | HandedBack() if interrupted:
-            return Verdict(JobState.PREEMPTED, interrupted_note(by))
+            return interrupted_verdict(by)
         case Done(summary, facts):
             return Verdict(JobState.DONE, summary, facts=facts)
         case Failed(reason, facts, kind):
             return Verdict(JobState.FAILED, reason, facts=facts, failure=kind)
         case Preempted(by, kept, facts):
-            return Verdict(JobState.PREEMPTED, kept or interrupted_note(by), facts=facts)
+            return Verdict(JobState.PREEMPTED, kept or interrupted_note(by), facts=facts, by=by)
         case HandedBack(reason):
             return Verdict(JobState.QUEUED, reason)
         case Retry(reason, kind):
@@ -105,6 +107,21 @@ def judge(outcome: Outcome, *, attempt: int, interrupted: bool, by: JobId | None
             assert_never(outcome)
 
 
+def interrupted_verdict(by: JobId | None) -> Verdict:
+    """What becomes of a job that was asked to stop, by a newer one or by a person."""
+    return Verdict(JobState.PREEMPTED, interrupted_note(by), by=by)
+
+
+def replaced_verdict(by: JobId) -> Verdict:
+    """What becomes of a job that waits when a newer one takes its place."""
+    return Verdict(JobState.PREEMPTED, f"replaced by the newer job {by}", by=by)
+
+
+def lost_verdict(attempts: int) -> Verdict:
+    """What becomes of a job whose last attempt ended with its worker."""
+    return Verdict(JobState.DEAD, f"its worker was lost {attempts} times", failure=FailureKind.INTERNAL)
+
+
 def interrupted_note(by: JobId | None) -> str:
-    """Say in plain words who stopped a job."""
+    """Say in plain words who stopped a job; for people, and for nothing that reads it again."""
     return f"interrupted by the newer job {by}" if by else "stopped by the operator"

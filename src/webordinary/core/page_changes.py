@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -62,20 +60,3 @@ class PageChange:
     mailed: bool = False  # `new` is a file of the mail, as its sender calls it
     count: int = 0
     path: str = ""  # of the page, or of the first of them
-
-
-def packed(changes: Sequence[PageChange]) -> str:
-    """Write changes down; "" for none."""
-    usual = asdict(PageChange(PageChangeKind.MORE))
-    lines = [
-        {name: value for name, value in asdict(one).items() if name == "kind" or value != usual[name]}
-        for one in changes
-    ]
-    return json.dumps(lines, ensure_ascii=False) if lines else ""
-
-
-def unpacked(text: str) -> list[PageChange]:
-    """Read changes; none where they were written by an older version."""
-    if not text.startswith("[{"):
-        return []
-    return [PageChange(**{**one, "kind": PageChangeKind(one["kind"])}) for one in json.loads(text)]

@@ -50,4 +50,5 @@ class BrokenLink:
     """A link inside the site that leads nowhere."""
 
     page: str
-    target: str
+    target: str  # as the page writes it
+    title: str = ""  # of the page; "" for the home page

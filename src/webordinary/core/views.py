@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from webordinary.core.claim import WorkerId
+from webordinary.core.facts import NO_FACTS, Facts
 from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.lane import Lane
 
@@ -33,7 +34,7 @@ class JobView:
     replies_owed: int  # about its end; the word that it was accepted is not counted
     session: str = ""
     intent: Intent = Intent.EDIT
-    facts: dict[str, str] = field(default_factory=dict, hash=False)  # what its outcome left
+    facts: Facts = NO_FACTS  # what its outcome left
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from webordinary.core.facts import FailureDetails
 from webordinary.core.failure import FailureKind
 
 EVENT_CHARACTERS = 2_000  # of one event; longer ones are cut
@@ -102,7 +103,7 @@ class Declined:
 
     reason: str
     kind: FailureKind = FailureKind.DECLINED
-    facts: dict[str, str] = field(default_factory=dict, hash=False)  # for the letter
+    details: FailureDetails | None = None  # for the letter
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,9 +254,10 @@ async def sights(parts: Parts, job: JobView) -> list[Sight]:
 
     None at all where no former release is ever kept.
     """
-    own, former = job.facts.get("release", ""), job.facts.get("former_release", "")
-    if not own or parts.kept is None:
+    preview = job.facts.preview
+    if preview is None or not preview.release or parts.kept is None:
         return []
+    own, former = preview.release, preview.former_release
     named = [("Before this job", former)] if former and former != own else []
     return [
         Sight(name, await parts.kept(job.lane.project, release))

@@ -222,7 +222,7 @@ def _ran(case: JobCase) -> list[Step]:
         return [Step("Agent at work", "now", text_)]
     if job.state is not JobState.DONE:
         return [Step("Agent at work", "done", ""), Step(job.state.value.capitalize(), "failed", job.note)]
-    changed = "release" in job.facts
+    changed = job.facts.preview is not None
     return [
         Step("Agent at work", "done", job.note),
         Step("Preview changed" if changed else "Done", "done", "" if changed else "Nothing had to change."),

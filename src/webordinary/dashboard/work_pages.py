@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from webordinary.core.errors import NotFound
+from webordinary.core.facts import Facts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.release import Place
 from webordinary.core.views import JobView
@@ -29,21 +30,10 @@ from webordinary.dashboard.queries import (
 )
 from webordinary.dashboard.query_params import Asked, lane_of, text_of
 from webordinary.dashboard.timeline import draw
-from webordinary.reply.phrases import told
+from webordinary.reply.phrases import changes_in_words
 
 JOBS_OF_A_LANE = 30
 PATCH_BYTES = 256 * 1024
-# Facts that have their own place on the page, or mean nothing to people.
-FACTS_SHOWN = {
-    "commit": "Commit",
-    "release": "Release",
-    "used": "Files that came into the site",
-    "unused": "Files that did not",
-    "warnings": "Worth a look",
-    "unfinished": "Left unfinished",
-    "unfinished_ref": "Kept at",
-    "unfinished_files": "Files with unfinished changes",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +137,8 @@ class WorkPages:
             "job.html",
             case=case,
             job=job,
-            facts={FACTS_SHOWN[name]: fact for name, fact in job.facts.items() if name in FACTS_SHOWN},
-            changes=told(job.facts.get("changes") or job.facts.get("live_changes", "")),
+            facts=facts_shown(job.facts),
+            changes=changes_in_words(job.facts.changes),
             patch=await self._patch(job),
             pictures=pictures_of(job),
             sights=await sights(self._parts, job),
@@ -165,7 +155,7 @@ class WorkPages:
         return as_text(patch.encode())
 
     async def _patch(self, job: JobView) -> str:
-        key = job.facts.get("patch", "")
+        key = job.facts.preview.patch if job.facts.preview else ""
         if not key:
             return ""
         try:
@@ -177,10 +167,11 @@ class WorkPages:
         Asked(request)
         job = await self._parts.backend.ledger.job(JobId(text_of(request, "job")))
         number, which = int(request.path_params["number"]), text_of(request, "which")
-        lines = [line.split(" ", 2) for line in job.facts.get("pictures", "").splitlines()]
-        if which not in {"before", "after"} or number >= len(lines):
+        pictures = job.facts.preview.pictures if job.facts.preview else ()
+        if which not in {"before", "after"} or number >= len(pictures):
             raise NotFound(f"job {job.id} left no such picture")
-        return as_picture(await self._parts.blobs.get(lines[number][which == "after"]))
+        page = pictures[number]
+        return as_picture(await self._parts.blobs.get(page.after if which == "after" else page.before))
 
     async def dead(self, request: Request) -> Response:
         asked = Asked(request, "limit", "before", "told")
@@ -200,13 +191,34 @@ class WorkPages:
 
 def pictures_of(job: JobView) -> list[Pictured]:
     """The pictures that a job left, each pair with its page's name."""
-    pairs = [line.split(" ", 2) for line in job.facts.get("pictures", "").splitlines()]
+    pictures = job.facts.preview.pictures if job.facts.preview else ()
     return [
         Pictured(
-            page=pair[2],
-            before=f"/jobs/{job.id}/pictures/{number}/before" if pair[0] != "-" else "",
+            page=one.page,
+            before=f"/jobs/{job.id}/pictures/{number}/before" if one.before else "",
             after=f"/jobs/{job.id}/pictures/{number}/after",
         )
-        for number, pair in enumerate(pairs)
-        if len(pair) == 3  # noqa: PLR2004 - before, after, page
+        for number, one in enumerate(pictures)
     ]
+
+
+def facts_shown(facts: Facts) -> dict[str, str]:
+    """What a job left and what has no place of its own on its page, by what people call it."""
+    preview, unfinished = facts.preview, facts.unfinished
+    links = [
+        f"{one.page or one.title}: the link to {one.target} leads nowhere"
+        for one in (preview.broken_links if preview else ())
+    ]
+    conflicts = facts.live.upstream_conflicts if facts.live else ()
+    apart = [f"upstream changed the same lines, and is not live: {', '.join(conflicts)}"] if conflicts else []
+    shown = {
+        "Commit": preview.commit if preview else "",
+        "Release": preview.release if preview else "",
+        "Files that came into the site": "\n".join(facts.used_files),
+        "Files that did not": "\n".join(facts.unused_files),
+        "Worth a look": "\n".join([*links, *apart]),
+        "Left unfinished": unfinished.request if unfinished else "",
+        "Kept at": unfinished.ref if unfinished else "",
+        "Files with unfinished changes": "\n".join(unfinished.files) if unfinished else "",
+    }
+    return {name: fact for name, fact in shown.items() if fact}

@@ -91,4 +91,4 @@ def _meant(unended: list[JobView], jobs: list[JobView], session: str) -> JobView
 
 
 def _made_something(job: JobView) -> bool:
-    return job.state is JobState.DONE and "commit" in job.facts
+    return job.state is JobState.DONE and job.facts.preview is not None

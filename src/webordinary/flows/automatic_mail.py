@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from webordinary.core.letter_facts import Question
 from webordinary.core.mail import (
     Authenticated,
     Automatic,
@@ -67,7 +68,7 @@ class AutomaticMail:
                 letter = letter_from_addresses(envelope.recipients, self.token_key)
                 return await self._came_back(letter, raw, automatic) if letter else SetAside(automatic.reason)
             case Automation.INDIRECT:
-                return await self._told(mail, record, raw, envelope, automatic)
+                return await self._ask(mail, record, raw, envelope, automatic)
             case Automation.SUSPECT:
                 known = await is_member(record.from_address, self.backend.directory)
                 return None if known else SetAside(automatic.reason)
@@ -96,7 +97,7 @@ class AutomaticMail:
             await self.backend.bounces.note(member, str(letter), reason)
         return SetAside(f"the letter {letter} to {member} came back: {reason}")
 
-    async def _told(
+    async def _ask(
         self,
         mail: ParsedMail | UnreadableMail,
         record: MailRecord,
@@ -121,5 +122,5 @@ class AutomaticMail:
     def _letter(self, mail: ParsedMail, record: MailRecord) -> Letter:
         """One a day."""
         about = f"set aside {mail.from_address} {int(self.clock.now() // DAY_SECONDS)}"
-        facts = {"token": f"{ASIDE}{shortened_id(record.id)}", "excerpt": mail.excerpt}
-        return Letter(about, LetterKind.SET_ASIDE, record.id, facts)
+        question = Question(f"{ASIDE}{shortened_id(record.id)}", mail.excerpt)
+        return Letter(about, LetterKind.SET_ASIDE, record.id, question)

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, NotFound
+from webordinary.core.facts import Facts, FailureDetails, SessionMemory, UndoFacts, UnfinishedWork
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent, Job, JobState
-from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch
-from webordinary.core.outcome import Done, Facts, Failed, Outcome, Preempted, Retry
+from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch, StretchKind
+from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
 from webordinary.core.site import Project
 from webordinary.core.views import JobView
 from webordinary.core.work import AgentTask, Broke, Declined, Earlier, MailedFile, Room, Stopped, Worked
@@ -33,7 +34,6 @@ from webordinary.work.prompt import (
     STRETCH_CHARACTERS,
     Material,
     TakenOver,
-    Unfinished,
     compose,
     earlier_name,
     gist,
@@ -42,10 +42,11 @@ from webordinary.work.prompt import (
     stretch_name,
 )
 from webordinary.work.session_memory import (
-    Memory,
-    asked,
+    agent_session,
     carried_on,
-    not_in_the_site,
+    left_unfinished,
+    turn,
+    unfinished_commit,
     unfinished_in,
     with_taken_over,
 )
@@ -61,9 +62,9 @@ class Task:
     project: Project
     workspace: Workspace
     stop: Stop
-    memory: Memory
+    memory: SessionMemory
     mail: MailRecord | None
-    unfinished: tuple[Unfinished, ...] = ()  # jobs of the lane that came to nothing just before
+    unfinished: tuple[UnfinishedWork, ...] = ()  # jobs of the lane that came to nothing just before
     taken: tuple[JobView, ...] = ()  # requests that this one interrupted and carries out in their place
 
     @property
@@ -100,16 +101,16 @@ class Performance:
             )
         await tools.publisher.enter(delivery.claim)
         workspace = await tools.workspaces.open(delivery, project)
-        memory = Memory.read(await tools.backend.journal.left(job.lane, job.session))
+        memory = (await tools.backend.journal.left(job.lane, job.session)).next_memory
         mail = await tools.backend.mailbox.mail(MailId(job.message_id))
         taken = await self._taken_over(delivery, workspace)
         unfinished = with_taken_over(unfinished_in(await tools.backend.journal.left(job.lane)), taken)
         task = Task(delivery, project, workspace, stop, memory, mail, unfinished, taken)
         match job.intent:
             case Intent.EDIT if workspace.committed:
-                return _telling_of(taken, await self._already_committed(task))
+                return _with_taken_over(taken, await self._already_committed(task))
             case Intent.EDIT:
-                return _telling_of(taken, await self._edit(task))
+                return _with_taken_over(taken, await self._edit(task))
             case Intent.UNDO:
                 return await self._nothing_was_made(task) or await self._turn(task)
             case Intent.REDO:
@@ -128,9 +129,11 @@ class Performance:
     async def _edit(self, task: Task) -> Outcome:
         words = await self._words(task.mail, task.delivery.job, task.workspace.room)
         outcome = await self._carry_out(task, await self._errand(task, words))
-        if isinstance(outcome, (Done, Failed)):
-            return replace(outcome, facts={**outcome.facts, **set_apart(words)})
-        return outcome
+        if not isinstance(outcome, (Done, Failed)):
+            return outcome
+        apart = set_apart(words)
+        quote, ending = apart is StretchKind.QUOTED, apart is StretchKind.SIGNATURE
+        return replace(outcome, facts=replace(outcome.facts, read_quote=quote, read_ending=ending))
 
     async def _carry_out(self, task: Task, errand: AgentTask) -> Outcome:
         tools, delivery = self._tools, task.delivery
@@ -139,49 +142,52 @@ class Performance:
         )
         match result:
             case Worked(summary, session):
-                return await self._worked(task, summary, await self._left(task, session, summary))
+                return await self._worked(task, summary, await self._remembered(task, session, summary))
             case Stopped(summary, session):
-                return await self._stopped(task, await self._left(task, session, summary))
-            case Declined(reason, kind, facts):
-                left = task.memory.after(f"Could not: {task.signed.gist}")
-                return Failed(reason, {**left, **facts, **carried_on(task.unfinished)}, kind)
+                return await self._stopped(task, await self._remembered(task, session, summary))
+            case Declined(reason, kind, details):
+                left = self._without_change(task, f"Could not: {task.signed.gist}")
+                return Failed(reason, replace(left, failure=details), kind)
             case Broke(reason, again, _, kind):
                 if again:
                     return Retry(reason, kind)
-                return await self._failed(task, reason, kind, task.memory.facts)
+                return await self._failed(task, reason, kind, task.memory)
 
-    async def _left(self, task: Task, session: bytes | None, summary: str) -> Facts:
+    async def _remembered(self, task: Task, session: bytes | None, summary: str) -> SessionMemory:
         blob = await self._tools.blobs.put(session) if session else ""
-        return task.memory.after_agent(self._tools.agent.name, blob, task.delivery.job.instruction, summary)
+        line = turn(task.delivery.job.instruction, summary)
+        return task.memory.after_agent(self._tools.agent.name, blob, line)
 
-    async def _worked(self, task: Task, summary: str, left: Facts) -> Outcome:
+    def _without_change(self, task: Task, happened: str) -> Facts:
+        """What a job leaves that came to nothing: what was kept of those before it stays so."""
+        return Facts(memory=task.memory.after(happened), unfinished_before=carried_on(task.unfinished))
+
+    async def _worked(self, task: Task, summary: str, memory: SessionMemory) -> Outcome:
         workspaces = self._tools.workspaces
         signed = replace(task.signed, body=summary)
         commit = await workspaces.commit(task.workspace, signed)
         match commit:
             case None:
-                return Done(summary, {**left, **self._unchanged(task)})
+                unused = tuple(file.name for file in task.mail.files) if task.mail else ()
+                before = carried_on(task.unfinished)
+                facts = Facts(unchanged=True, unused_files=unused, unfinished_before=before, memory=memory)
+                return Done(summary, facts)
             case Unresolved(files):
                 reason = (
                     f"Somebody else changed the same lines, and they were not merged: {', '.join(files)}."
                 )
-                return await self._failed(task, reason, FailureKind.CONFLICT, left)
+                return await self._failed(task, reason, FailureKind.CONFLICT, memory)
             case str():
                 showing = Showing(commit, own=commit)
         match await show(self._tools, task.delivery, task.workspace, showing, task.stop):
             case None:
-                return await self._stopped(task, left, commit)
+                return await self._stopped(task, memory, commit)
             case NotShown(reason, kind):
                 if kind is FailureKind.SECRET or await self._has_secret(task, commit):
-                    return self._thrown_away(task, reason, left)
-                return await self._failed(task, reason, kind, left, commit)
+                    return self._thrown_away(task, reason, memory)
+                return await self._failed(task, reason, kind, memory, commit)
             case Shown(facts):
-                return Done(summary, {**left, **facts})
-
-    def _unchanged(self, task: Task) -> Facts:
-        """Facts of a run that changed nothing: no preview, nothing to undo, and what was kept stays so."""
-        files = "\n".join(file.name for file in task.mail.files) if task.mail else ""
-        return {"unchanged": "yes", **({"unused": files} if files else {}), **carried_on(task.unfinished)}
+                return Done(summary, replace(facts, memory=memory))
 
     async def _errand(self, task: Task, words: tuple[Stretch, ...]) -> AgentTask:
         tools, job, workspace = self._tools, task.delivery.job, task.workspace
@@ -203,8 +209,8 @@ class Performance:
             subject=task.mail.subject if task.mail else "",
             files=files,
             conflicts=workspace.conflicts,
-            earlier=tuple(Earlier(one.asked, one.files) for one in taken),
-            resume=await task.memory.session(tools.agent.name, tools.blobs),
+            earlier=tuple(Earlier(one.request, one.files) for one in taken),
+            resume=await agent_session(task.memory, tools.agent.name, tools.blobs),
             recap="\n".join(task.memory.recap),
         )
 
@@ -223,7 +229,7 @@ class Performance:
         """Lay all that belongs to a request that was taken over beside the mail's own files."""
         room, prefix = task.workspace.room, earlier_name(number, "")
         mail = await self._tools.backend.mailbox.mail(MailId(job.message_id))
-        commit = job.facts.get("unfinished_commit", "")
+        commit = unfinished_commit(job)
         patch = await self._tools.workspaces.patch(task.workspace, commit) if commit else ""
         if patch:
             place = room.mail / earlier_name(number, PATCH_NAME)
@@ -255,18 +261,18 @@ class Performance:
                 await asyncio.to_thread(place.write_text, stretch.text, "utf-8")
         return words
 
-    async def _placed_patches(self, task: Task) -> tuple[Unfinished, ...]:
+    async def _placed_patches(self, task: Task) -> tuple[UnfinishedWork, ...]:
         """Lay what the jobs before left unfinished beside the mail's files, as patches."""
-        told = []
+        placed = []
         orders = {one.instruction for one in task.taken}
-        others = [job for job in task.unfinished if job.asked not in orders]
+        others = [job for job in task.unfinished if job.request not in orders]
         for back, job in enumerate(reversed(others)):
             patch = await self._tools.workspaces.patch(task.workspace, job.commit) if job.commit else ""
             if patch:
                 place = task.workspace.room.mail / patch_name(back)
                 await asyncio.to_thread(place.write_text, patch, "utf-8")
-            told.append(job if patch else replace(job, commit=""))
-        return tuple(reversed(told))
+            placed.append(job if patch else replace(job, commit=""))
+        return tuple(reversed(placed))
 
     # --- what did not come into the site ----------------------------------------------------------
 
@@ -275,28 +281,25 @@ class Performance:
         changes = await self._tools.workspaces.changes(task.workspace, commit)
         return any(secret_by_name(one.path) or secret_inside(one.new or b"") for one in changes)
 
-    def _thrown_away(self, task: Task, reason: str, left: Facts) -> Outcome:
+    def _thrown_away(self, task: Task, reason: str, memory: SessionMemory) -> Outcome:
         """Kept aside, a secret would be in the repository for good."""
-        facts = not_in_the_site(left, task.delivery.job.instruction, None, reason)
-        left = {**facts, **carried_on(task.unfinished)}
-        return Failed(f"{reason}\n{NOT_KEPT}", left, FailureKind.SECRET)
+        facts = left_unfinished(memory, task.delivery.job.instruction, None, task.unfinished, reason)
+        return Failed(f"{reason}\n{NOT_KEPT}", facts, FailureKind.SECRET)
 
-    async def _stopped(self, task: Task, left: Facts, commit: str = "") -> Outcome:
-        facts = await self._kept_aside(task, left, commit)
-        files = facts.get("unfinished_files", "")
-        kept = f"Changes to {', '.join(files.split(chr(10)))}." if files else ""
-        return Preempted(None, kept, facts)
+    async def _stopped(self, task: Task, memory: SessionMemory, commit: str = "") -> Outcome:
+        facts = await self._kept_aside(task, memory, commit)
+        files = facts.unfinished.files if facts.unfinished else ()
+        return Preempted(None, f"Changes to {', '.join(files)}." if files else "", facts)
 
     async def _failed(
-        self, task: Task, reason: str, kind: FailureKind, left: Facts, commit: str = ""
+        self, task: Task, reason: str, kind: FailureKind, memory: SessionMemory, commit: str = ""
     ) -> Outcome:
-        return Failed(reason, await self._kept_aside(task, left, commit, reason), kind)
+        return Failed(reason, await self._kept_aside(task, memory, commit, reason), kind)
 
-    async def _kept_aside(self, task: Task, left: Facts, commit: str, why: str = "") -> Facts:
+    async def _kept_aside(self, task: Task, memory: SessionMemory, commit: str, why: str = "") -> Facts:
         """Keep the work where people and the next job find it: the commit of it, or what is in the tree."""
         aside = await self._tools.workspaces.keep_aside(task.workspace, task.signed, commit)
-        facts = not_in_the_site(left, task.delivery.job.instruction, aside, why)
-        return {**facts, **carried_on(task.unfinished)}
+        return left_unfinished(memory, task.delivery.job.instruction, aside, task.unfinished, why)
 
     # --- undo and redo: no model is asked -----------------------------------------------------
 
@@ -308,39 +311,39 @@ class Performance:
             return None
         stopped = edit.state is JobState.PREEMPTED
         summary = f"{'Stopped' if stopped else 'Nothing to take back'}: {gist(edit.instruction)}"
-        fact = "stopped" if stopped else "never_made"
-        return Done(summary, {**task.memory.after(summary), fact: edit.instruction})
+        undo = UndoFacts(stopped=edit.instruction) if stopped else UndoFacts(never_made=edit.instruction)
+        return Done(summary, Facts(undo=undo, memory=task.memory.after(summary)))
 
     async def _turn(self, task: Task) -> Outcome:
         job = task.delivery.job
-        could_not = {**task.memory.after(f"Could not {job.intent}"), **carried_on(task.unfinished)}
+        could_not = self._without_change(task, f"Could not {job.intent}")
         turned = await self._tools.workspaces.turn(task.workspace, job.intent, task.signed)
         if isinstance(turned, CannotTurn):
-            about = {"failure_who": turned.who, "failure_words": turned.words}
-            return Failed(turned.reason, {**could_not, **about}, turned.kind)
+            details = FailureDetails(turned.who, turned.words)
+            return Failed(turned.reason, replace(could_not, failure=details), turned.kind)
         showing = Showing(turned.tip, own=turned.commit)
         shown = await show(self._tools, task.delivery, task.workspace, showing)
         if isinstance(shown, NotShown):
             return Failed(shown.reason, could_not, shown.kind)
         words = "Taken back" if job.intent is Intent.UNDO else "Brought back"
         summary = f"{words}: {turned.gist}"
-        facts = {**task.memory.after(summary), **shown.facts, "turned": turned.gist}
-        return Done(summary, {**facts, "turned_elsewhere": "yes"} if turned.elsewhere else facts)
+        undo = UndoFacts(turned.gist, turned.elsewhere)
+        return Done(summary, replace(shown.facts, undo=undo, memory=task.memory.after(summary)))
 
     async def _already_committed(self, task: Task) -> Outcome:
         """An earlier attempt got as far as the repository: show that, and do nothing twice."""
         workspace, summary = task.workspace, task.workspace.said
-        left = task.memory.after(asked(task.delivery.job.instruction, summary))
+        memory = task.memory.after(turn(task.delivery.job.instruction, summary))
         showing = Showing(workspace.previewed, own=workspace.committed)
         shown = await show(self._tools, task.delivery, workspace, showing)
         if isinstance(shown, NotShown):  # it was built before it was pushed, and it is in: it must be shown
             return Retry(shown.reason, shown.kind)
-        return Done(summary, {**left, **shown.facts})
+        return Done(summary, replace(shown.facts, memory=memory))
 
 
-def _telling_of(taken: Sequence[JobView], outcome: Outcome) -> Outcome:
-    """One letter tells of all: those who sent the earlier mails were told that there would be one."""
+def _with_taken_over(taken: Sequence[JobView], outcome: Outcome) -> Outcome:
+    """One letter is about all: those who sent the earlier mails expect no other."""
     if not taken or not isinstance(outcome, Done | Failed):
         return outcome
-    also = "\n".join(gist(one.instruction) for one in taken)
-    return replace(outcome, facts={**outcome.facts, "also": also})
+    also = tuple(gist(one.instruction) for one in taken)
+    return replace(outcome, facts=replace(outcome.facts, also=also))

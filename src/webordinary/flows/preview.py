@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +16,10 @@ from typing import TypeVar, overload
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable
+from webordinary.core.facts import Facts, PagePictures, PreviewFacts
 from webordinary.core.failure import FailureKind
 from webordinary.core.mail import KeptFile, MailId
-from webordinary.core.outcome import Facts
-from webordinary.core.page_changes import PageChange, packed
+from webordinary.core.page_changes import PageChange
 from webordinary.core.release import BrokenLink, Place, Refusal, Release, ReleasedFile
 from webordinary.core.work import BuildFailed, ChangeKind, FileChange
 from webordinary.flows.tools import Tools
@@ -36,15 +35,15 @@ T = TypeVar("T")
 
 log = logging.getLogger("webordinary.work")
 
-LINKS_TOLD = 5
-REFUSALS_TOLD = 5
+LINKS_NAMED = 5
+REFUSALS_NAMED = 5
 PAGES_PICTURED = 1
 ROUNDS_MAX = 10  # others were first so often: each round is a build
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """It can be seen; the facts tell where and what is different."""
+    """It can be seen; the facts say where, and what is different."""
 
     facts: Facts
 
@@ -132,7 +131,7 @@ async def _ready(tools: Tools, workspace: Workspace) -> _Ready | NotShown:
         return NotShown(f"The site could not be built: {built.reason}{tail}", FailureKind.BUILD_FAILED)
     gated = await asyncio.to_thread(manifest, built.output, inside=workspace.room.tree)
     if isinstance(gated, Refused):
-        listed = "\n".join(_refusal(one) for one in gated.refusals[:REFUSALS_TOLD])
+        listed = "\n".join(_refusal(one) for one in gated.refusals[:REFUSALS_NAMED])
         secret = any(one.secret for one in gated.refusals)
         kind = FailureKind.SECRET if secret else FailureKind.NOT_PUBLISHABLE
         return NotShown(f"The site can't be published like this.\n{listed}", kind)
@@ -163,19 +162,28 @@ async def _publish(
         _publish_latest(tools, delivery, workspace, pushed, ready),
         asyncio.to_thread(broken_links, ready.folder, ready.release),
     )
-    facts = {
-        "commit": pushed,
-        "release": ready.release.id,
-        "former_release": former[0].id if former and former[0].id != ready.release.id else "",
-        "preview": tools.publisher.address(project, Place.PREVIEW),
-        "publishable": "yes",
-        "changes": packed(changes),
-        **await asyncio.to_thread(_warnings, ready, broken),
-        "patch": await _patch(tools, workspace, own) if own else "",
-        "pictures": _paired(pages, before, await _pictures(tools, project, pages)),
-        **await _used(tools, workspace, pushed, mailed),
-    }
-    return Shown({name: fact for name, fact in facts.items() if fact})
+    after = await _pictures(tools, project, pages)
+    preview = PreviewFacts(
+        commit=pushed,
+        release=ready.release.id,
+        former_release=former[0].id if former and former[0].id != ready.release.id else "",
+        address=tools.publisher.address(project, Place.PREVIEW),
+        changes=tuple(changes),
+        broken_links=await asyncio.to_thread(_titled, ready, broken[:LINKS_NAMED]),
+        more_broken_links=max(len(broken) - LINKS_NAMED, 0),
+        patch=await _patch(tools, workspace, own) if own else "",
+        pictures=tuple(PagePictures(*one) for one in zip(pages, before, after, strict=False) if one[2]),
+    )
+    # Those of the mail's files came into the site whose very bytes are in it now.
+    there = await tools.workspaces.holds(workspace, pushed, list(mailed.values())) if mailed else ()
+    used = {file.name: is_there for file, is_there in zip(mailed, there, strict=True)}
+    return Shown(
+        Facts(
+            preview=preview,
+            used_files=tuple(name for name, is_there in used.items() if is_there),
+            unused_files=tuple(name for name, is_there in used.items() if not is_there),
+        )
+    )
 
 
 async def _publish_latest(
@@ -246,19 +254,11 @@ def _read_pages(folder: Path, release: Release, paths: Sequence[str]) -> dict[st
     }
 
 
-def _warnings(ready: _Ready, broken: Sequence[BrokenLink]) -> Facts:
-    """Tell of links that lead nowhere, by page and by file; the site is published all the same."""
-    if not broken:
-        return {}
-    told, more = broken[:LINKS_TOLD], max(len(broken) - LINKS_TOLD, 0)
-    pages = _read_pages(ready.folder, ready.release, [one.page for one in told])
+def _titled(ready: _Ready, broken: Sequence[BrokenLink]) -> tuple[BrokenLink, ...]:
+    """Links that lead nowhere, with the titles of their pages; the site is published all the same."""
+    pages = _read_pages(ready.folder, ready.release, [one.page for one in broken])
     words = {path: words_of(content.decode(errors="replace")) for path, content in pages.items()}
-    named = [(page_name(one.page, words.get(one.page, PageWords())), one.target) for one in told]
-    return {
-        "warnings": "\n".join(f"{one.page}: the link to {one.target} leads nowhere" for one in told),
-        "broken_links": json.dumps(named),
-        "broken_links_more": str(more) if more else "",
-    }
+    return tuple(replace(one, title=page_name(one.page, words.get(one.page, PageWords()))) for one in broken)
 
 
 async def _patch(tools: Tools, workspace: Workspace, commit: str) -> str:
@@ -272,18 +272,6 @@ async def _mailed(tools: Tools, delivery: Delivery) -> dict[KeptFile, bytes]:
     return {file: await tools.blobs.get(file.blob) for file in mail.files} if mail else {}
 
 
-async def _used(tools: Tools, workspace: Workspace, commit: str, mailed: Mapping[KeptFile, bytes]) -> Facts:
-    """Tell which of the mail's files came into the site: those whose very bytes are in it now."""
-    if not mailed:
-        return {}
-    there = await tools.workspaces.holds(workspace, commit, list(mailed.values()))
-    files = list(zip(mailed, there, strict=True))
-    return {
-        "used": "\n".join(file.name for file, is_there in files if is_there),
-        "unused": "\n".join(file.name for file, is_there in files if not is_there),
-    }
-
-
 async def _pictures(tools: Tools, project: str, pages: Sequence[str]) -> list[str]:
     """Take a picture of each page as it is served now; give the keys under which they are kept."""
     base = tools.publisher.address(project, Place.PREVIEW)
@@ -291,8 +279,3 @@ async def _pictures(tools: Tools, project: str, pages: Sequence[str]) -> list[st
         return []
     taken = await tools.camera.pictures([f"{base}{page}" for page in pages])
     return [await tools.blobs.put(picture) if picture else "" for picture in taken]
-
-
-def _paired(pages: Sequence[str], before: Sequence[str], after: Sequence[str]) -> str:
-    pairs = zip(pages, before, after, strict=False)
-    return "\n".join(f"{old or '-'} {new} {page}" for page, old, new in pairs if new)

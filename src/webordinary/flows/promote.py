@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 
 from webordinary.core.claim import Delivery
+from webordinary.core.facts import Facts, LiveFacts, RequestedChange, SessionMemory
 from webordinary.core.failure import FailureKind
-from webordinary.core.outcome import Done, Facts, Failed
-from webordinary.core.page_changes import PageChange, packed
+from webordinary.core.outcome import Done, Failed
+from webordinary.core.page_changes import PageChange
 from webordinary.core.release import Place, Release
 from webordinary.flows.preview import NotShown, Showing, show
 from webordinary.flows.tools import Tools
-from webordinary.ports.workspaces import Made, Unresolved, Workspace
+from webordinary.ports.workspaces import Made, Workspace
 from webordinary.publish.page_changes import Version, page_changes, pages_to_read
-from webordinary.work.session_memory import Memory
-
-FILES_TOLD = 3
 
 
-async def go_live(tools: Tools, delivery: Delivery, workspace: Workspace, memory: Memory) -> Done | Failed:
+async def go_live(
+    tools: Tools, delivery: Delivery, workspace: Workspace, memory: SessionMemory
+) -> Done | Failed:
     """Make what is previewed live; where nothing was previewed yet, the site as it is."""
     claim, project = delivery.claim, delivery.claim.lane.project
     if refused := await _not_even_previewed(tools, delivery, workspace):
-        return Failed(refused.reason, memory.after("Could not publish"), refused.kind)
+        return Failed(refused.reason, Facts(memory=memory.after("Could not publish")), refused.kind)
     before = await tools.publisher.current(project, Place.LIVE)
     changes = await _changes(tools, project, before[0] if before else None)
     commit = await tools.publisher.promote(claim)
@@ -32,18 +31,20 @@ async def go_live(tools: Tools, delivery: Delivery, workspace: Workspace, memory
     landed = await tools.workspaces.land(workspace, commit)
     now = await tools.publisher.current(project, Place.LIVE)
     is_different = not before or not now or before[0].id != now[0].id
-    address = tools.publisher.address(project, Place.LIVE)
-    facts = {
-        **memory.after("Published: the preview was made live"),
-        "preview": address,
-        "live": address,
-        "live_changes": packed(changes),
+    later, by_others = await _whose(
+        tools, workspace, commit, before[1] if before else "", memory.shown_commit
+    )
+    live = LiveFacts(
+        address=tools.publisher.address(project, Place.LIVE),
+        changes=tuple(changes),
         # A second attempt may find live what the first one made live: it can't say that all was as it is.
-        "live_unchanged": "yes" if not is_different and delivery.attempt == 1 else "",
-        **await _whose(tools, workspace, commit, before[1] if before else "", memory.shown),
-        **(_apart(landed) if landed else {}),
-    }
-    return Done("Everybody sees it now.", {name: fact for name, fact in facts.items() if fact})
+        unchanged=not is_different and delivery.attempt == 1,
+        later=later,
+        by_others=by_others,
+        upstream_conflicts=landed.files if landed else (),  # the next job merges
+    )
+    remembered = memory.after("Published: the preview was made live")
+    return Done("Everybody sees it now.", Facts(live=live, memory=remembered))
 
 
 async def _changes(tools: Tools, project: str, live: Release | None) -> list[PageChange]:
@@ -67,26 +68,17 @@ async def _not_even_previewed(tools: Tools, delivery: Delivery, workspace: Works
     return shown if isinstance(shown, NotShown) else None
 
 
-async def _whose(tools: Tools, workspace: Workspace, commit: str, live: str, shown: str) -> Facts:
+async def _whose(
+    tools: Tools, workspace: Workspace, commit: str, live: str, shown: str
+) -> tuple[tuple[RequestedChange, ...], tuple[RequestedChange, ...]]:
     """Name the changes that went live and that this person has not made, or not seen in the preview."""
     user, before = workspace.delivery.claim.lane.user, [live] if live else []
     made = await tools.workspaces.made(workspace, commit, before)
     later = await tools.workspaces.made(workspace, commit, [*before, shown]) if shown else ()
     seen = {one.commit for one in made} - {one.commit for one in later}
-    return {
-        "live_later": _listed(later, user),
-        "live_by_others": _listed([one for one in made if one.user != user and one.commit in seen], user),
-    }
+    others = [one for one in made if one.user != user and one.commit in seen]
+    return _requested(later, user), _requested(others, user)
 
 
-def _listed(changes: Sequence[Made], user: str) -> str:
-    """Who made which change; nobody's name means the person who publishes."""
-    told = [("" if one.user == user else one.user, one.gist) for one in changes]
-    return json.dumps(told) if told else ""
-
-
-def _apart(landed: Unresolved) -> Facts:
-    """What was published is live, but upstream's changes of the same lines are not; the next job merges."""
-    more = len(landed.files) - FILES_TOLD
-    files = ", ".join(landed.files[:FILES_TOLD]) + (f" and {more} more" if more > 0 else "")
-    return {"upstream_apart": "yes", "warnings": f"upstream changed the same lines, and is not live: {files}"}
+def _requested(changes: Sequence[Made], user: str) -> tuple[RequestedChange, ...]:
+    return tuple(RequestedChange("" if one.user == user else one.user, one.gist) for one in changes)

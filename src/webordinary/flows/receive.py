@@ -12,9 +12,18 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.addresses import without_tag
 from webordinary.core.errors import CannotTellNow
-from webordinary.core.job import Intent
+from webordinary.core.job import Intent, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
+from webordinary.core.letter_facts import (
+    LetterFacts,
+    MailFault,
+    NotAMember,
+    ProjectChoice,
+    Question,
+    StopRequest,
+    UnclearWords,
+)
 from webordinary.core.mail import (
     Authenticated,
     Envelope,
@@ -150,7 +159,7 @@ class Reception:
 
         def ask(record: MailRecord) -> Letter:
             token = f"{CONFIRMATION}{shortened_id(record.id)}"
-            return self._letter(LetterKind.CONFIRM, record, token=token, excerpt=mail.excerpt)
+            return self._letter(LetterKind.CONFIRM, record, Question(token, mail.excerpt))
 
         asks = doubt.weak and await is_member(draft.record.from_address, self.backend.directory)
         return await self._keep_and_ask(
@@ -241,14 +250,14 @@ class Reception:
                 await self._take_up(question, sender, lane)
                 return await self._keep(draft, MailState.ANSWERED, f"said that it is about {lane.project}")
             case Stranger(reason, project):
-                letter = self._letter(LetterKind.REFUSED, draft.record, project=project)
+                letter = self._letter(LetterKind.REFUSED, draft.record, NotAMember(project))
                 return await self._keep(draft, MailState.REFUSED, reason, letter)
 
     async def _ask(self, mail: ParsedMail, draft: Admission, lanes: tuple[Lane, ...]) -> MailRecord:
         if wish_of(mail) is Wish.COURTESY:
             return await self._keep(draft, MailState.IGNORED, Wish.COURTESY.value)
-        projects = "\n".join(lane.project for lane in lanes[:KNOWN_LANES_SHOWN])
-        letter = self._letter(LetterKind.ASKED, draft.record, projects=projects)
+        choice = ProjectChoice(tuple(lane.project for lane in lanes[:KNOWN_LANES_SHOWN]))
+        letter = self._letter(LetterKind.ASKED, draft.record, choice)
         return await self._keep(draft, MailState.ANSWERED, ASKED, letter)
 
     async def _dispatch(self, mail: ParsedMail, draft: Admission, sender: str, found: Found) -> MailRecord:
@@ -337,10 +346,10 @@ class Reception:
             case Wish.STOP:
                 return await self._stop(draft, lane)
             case Wish.STATUS:
-                letter = self._letter(LetterKind.STATUS, draft.record, **await status_of(lane, self.backend))
+                letter = self._letter(LetterKind.STATUS, draft.record, await status_of(lane, self.backend))
             case Wish.UNCLEAR:
                 words = said(mail.own_words, mail.subject)
-                letter = self._letter(LetterKind.UNCLEAR, draft.record, words=words)
+                letter = self._letter(LetterKind.UNCLEAR, draft.record, UnclearWords(words))
             case _:
                 letter = self._letter(LetterKind.HELP, draft.record)
         return await self._keep(draft, MailState.ANSWERED, wish.value, letter)
@@ -351,9 +360,7 @@ class Reception:
         The letter notes what is meant before that is stopped; a second copy finishes what a crash cut short.
         """
         meant = await stop_means(self.backend.ledger, lane, draft.record.session or "")
-        letter = self._letter(
-            LetterKind.STOPPED, draft.record, job=meant[0] if meant else "", jobs=" ".join(meant)
-        )
+        letter = self._letter(LetterKind.STOPPED, draft.record, StopRequest(tuple(meant)))
         kept = await self._keep(draft, MailState.ANSWERED, Wish.STOP.value, letter)
         noted = await self._noted(kept)
         for job in meant:
@@ -361,19 +368,16 @@ class Reception:
                 await self.backend.control.interrupt(lane, job)
         return kept
 
-    async def _noted(self, kept: MailRecord) -> list[str]:
+    async def _noted(self, kept: MailRecord) -> list[JobId]:
         letters = await self.backend.outbox.letters(limit=len(LetterKind), about=kept.id)
         return [
-            job
-            for letter, _ in letters
-            if letter.kind is LetterKind.STOPPED
-            for job in letter.facts.get("jobs", "").split()
+            job for letter, _ in letters if isinstance(letter.facts, StopRequest) for job in letter.facts.jobs
         ]
 
     # --- keeping --------------------------------------------------------------------------------------
 
     async def _refuse_to_read(self, draft: Admission, reason: str, problem: MailProblem) -> MailRecord:
-        letter = self._letter(LetterKind.UNREADABLE, draft.record, problem=problem)
+        letter = self._letter(LetterKind.UNREADABLE, draft.record, MailFault(problem))
         return await self._keep(draft, MailState.UNREADABLE, reason, letter)
 
     async def _keep(self, draft: Admission, state: MailState, reason: str, *letters: Letter) -> MailRecord:
@@ -382,5 +386,5 @@ class Reception:
         kept = await self.backend.admissions.admit(admission)
         return await self._over_quota(draft, kept) if isinstance(kept, Bucket) else kept
 
-    def _letter(self, kind: LetterKind, record: MailRecord, **facts: str) -> Letter:
+    def _letter(self, kind: LetterKind, record: MailRecord, facts: LetterFacts | None = None) -> Letter:
         return Letter(record.id, kind, record.id, facts, self.clock.now())

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from webordinary.core.facts import RequestedChange
 from webordinary.core.job import Intent, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.outcome import Facts
+from webordinary.core.letter_facts import StatusReport
 from webordinary.core.views import JobView
 from webordinary.ports.backend import Backend
 from webordinary.work.prompt import gist
@@ -18,8 +19,8 @@ JOBS_SEEN = 50  # the latest of a lane; who has more waiting or unpublished is t
 LANES_SEEN = 20
 
 
-async def status_of(lane: Lane, backend: Backend) -> Facts:
-    """Facts for the letter about a lane, and about the site that it shares with others."""
+async def status_of(lane: Lane, backend: Backend) -> StatusReport:
+    """What is in the letter about a lane, and about the site that it shares with others."""
     open_jobs = [
         job
         for state in (JobState.RUNNING, JobState.RETRYING, JobState.QUEUED)
@@ -28,15 +29,16 @@ async def status_of(lane: Lane, backend: Backend) -> Facts:
     running = next((job.instruction for job in open_jobs if job.state is JobState.RUNNING), "")
     waiting = sum(job.state is not JobState.RUNNING for job in open_jobs)
     ended = await _ended(lane, backend)
-    facts = {
-        "project": lane.project,
-        "running": running,
-        "waiting": str(waiting),
-        "previewed": "\n".join(_not_yet_live(ended, lane)),
-        "preview": _last_fact("preview", [job for job in ended if job.intent is not Intent.PUBLISH]),
-        "live": _last_fact("live", ended),
-    }
-    return {name: fact for name, fact in facts.items() if fact}
+    previews = [job.facts.preview.address for job in ended if job.facts.preview]
+    releases = [job.facts.live.address for job in ended if job.facts.live]
+    return StatusReport(
+        project=lane.project,
+        running=running,
+        waiting=waiting,
+        previewed=tuple(_not_yet_live(ended, lane)),
+        preview=previews[-1] if previews else "",
+        live=releases[-1] if releases else "",
+    )
 
 
 async def _ended(lane: Lane, backend: Backend) -> list[JobView]:
@@ -51,29 +53,22 @@ async def _ended(lane: Lane, backend: Backend) -> list[JobView]:
     return sorted(done, key=lambda job: job.finished_at or 0.0)
 
 
-def _not_yet_live(ended: Sequence[JobView], lane: Lane) -> list[str]:
+def _not_yet_live(ended: Sequence[JobView], lane: Lane) -> list[RequestedChange]:
     """The changes since the last publish. One that was taken back again is none."""
-    made: list[str] = []
+    made: list[RequestedChange] = []
     for job in ended:
+        user = "" if job.lane == lane else job.lane.user
         if job.intent is Intent.PUBLISH:
             made.clear()
-        elif "commit" in job.facts:
-            who = "" if job.lane == lane else f"{job.lane.user}: "
-            turned = job.facts.get("turned", "")
-            back = f"Taken back: {who}{turned}"
-            match job.intent:
-                case Intent.UNDO if f"{who}{turned}" in made:
-                    made.remove(f"{who}{turned}")
-                case Intent.UNDO:
-                    made.append(back)
-                case Intent.REDO if back in made:
-                    made.remove(back)
-                case Intent.REDO:
-                    made.append(f"{who}{turned}")
-                case _:
-                    made.append(f"{who}{gist(job.instruction)}")
+        elif job.facts.preview is None:
+            continue
+        elif job.intent is Intent.EDIT:
+            made.append(RequestedChange(user, gist(job.instruction)))
+        elif job.facts.undo is not None:
+            is_undo, request = job.intent is Intent.UNDO, job.facts.undo.request
+            opposite = RequestedChange(user, request, taken_back=not is_undo)
+            if opposite in made:
+                made.remove(opposite)
+            else:
+                made.append(RequestedChange(user, request, taken_back=is_undo))
     return made
-
-
-def _last_fact(name: str, jobs: Sequence[JobView]) -> str:
-    return next((job.facts[name] for job in reversed(jobs) if name in job.facts), "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from webordinary.core.claim import Delivery
+from webordinary.core.facts import Facts
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.work import AgentEvent, KeptEvent
@@ -22,6 +23,6 @@ class Journal(Protocol):
         """List a job's events in their order; `wait` is a long poll for the first one after `after`."""
         ...
 
-    async def left(self, lane: Lane, session: str | None = None) -> Mapping[str, str]:
-        """Facts of the lane's (or one conversation's) job that ended last; empty if there is none."""
+    async def left(self, lane: Lane, session: str | None = None) -> Facts:
+        """Facts of the lane's (or one conversation's) job that ended last and left any, if there is one."""
         ...

@@ -11,8 +11,8 @@ class Outbox(Protocol):
     """Letters by what they are about and their kind; the pair is unique for ever.
 
     The broker owes letters itself, in one step with what they tell: when a job that wants replies is accepted
-    (facts: `ahead`, `interrupts`; due after `acknowledge_seconds`: its end may be told first), and when it
-    ends (facts: `note`). `owe` is for everything else.
+    (facts: `Accepted`; due after `acknowledge_seconds`: its end may come first), and when it ends (facts:
+    `Ending`). `owe` is for everything else.
     """
 
     async def owe(self, letter: Letter) -> bool:

@@ -13,7 +13,8 @@ from enum import StrEnum
 from html import escape
 
 from webordinary.core.errors import BadInput
-from webordinary.core.mail import QUESTIONS, Letter, SessionId
+from webordinary.core.letter_facts import Question
+from webordinary.core.mail import Letter, SessionId
 from webordinary.core.signed_addresses import session_address, session_token
 from webordinary.reply.clean import one_line
 from webordinary.reply.facts import Case, facts_of, session_of
@@ -132,7 +133,7 @@ def _subject(case: Case) -> str:
 
 def _answer_address(letter: Letter, case: Case, letterhead: Letterhead) -> str:
     """Where an answer should go: into the conversation; for a question of ours, to that question."""
-    token = letter.facts.get("token") if letter.kind in QUESTIONS else session_of(letter, case)
+    token = letter.facts.token if isinstance(letter.facts, Question) else session_of(letter, case)
     address = sendable(letterhead.address)
     return session_address(SessionId(token), letterhead.key, address) if token else address
 

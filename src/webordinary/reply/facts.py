@@ -5,21 +5,31 @@ A new thing to tell is a new name here and a paragraph in the templates of every
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote as url_quoted
 
+from webordinary.core.facts import Facts, FailureDetails, RequestedChange, UndoFacts
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.language import Language
+from webordinary.core.letter_facts import (
+    Accepted,
+    Ending,
+    MailFault,
+    NotAMember,
+    ProjectChoice,
+    Question,
+    StatusReport,
+    StopRequest,
+    UnclearWords,
+)
 from webordinary.core.mail import FileProblem, Letter, LetterKind, MailProblem, MailRecord, SessionId
-from webordinary.core.outcome import interrupted_note
-from webordinary.core.page_changes import VAGUE, unpacked
+from webordinary.core.page_changes import VAGUE, PageChange
 from webordinary.core.views import JobView
-from webordinary.reply.clean import first_line, for_people, items, one_line, several_lines
+from webordinary.reply.clean import first_line, for_people, one_line, several_lines
 from webordinary.reply.filling import Fact
 from webordinary.reply.headers import answered_subject
 from webordinary.reply.phrases import Phrases, phrases
@@ -30,10 +40,6 @@ ITEM_CHARACTERS, ITEMS_MAX = 400, 20
 NOTE_LINES, NOTE_CHARACTERS = 12, 1000
 URL_CHARACTERS = 2000
 EXCERPT_CHARACTERS = 700
-# Facts that are the words of a request: what was turned back or forth, stopped, or had changed nothing.
-NAMED = ("turned", "stopped", "never_made")
-SAID_OR_NOT = ("unchanged", "turned_elsewhere", "live_unchanged", "read_quote", "read_ending")
-LISTS = ("also", "previewed", "projects")  # one item a line
 YES = "yes"
 
 # Failures after which the same mail may well succeed later; after others it should be put in another way.
@@ -54,9 +60,6 @@ NEITHER = frozenset(
 _LINK = re.compile(r"\b(?:[a-z][a-z0-9+.-]*:|www\.)\S+", re.IGNORECASE)  # a stranger's are not passed on
 # Visible characters, but no quotes and no angle brackets.
 _WEB_ADDRESS = re.compile(r"https?://[\x21\x23-\x26\x28-\x3b\x3d\x3f-\x7e]+", re.ASCII)
-
-# The store's own words about a job that was stopped. They say nothing about what was kept.
-_TOOK_ITS_PLACE = re.compile(r"(?:interrupted|replaced) by the newer job (\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +84,19 @@ def session_of(letter: Letter, case: Case) -> SessionId | None:
     return letter.session or case.mail.session
 
 
+def ending_of(letter: Letter) -> Ending:
+    """How the job ended that a letter is about."""
+    return letter.facts if isinstance(letter.facts, Ending) else Ending()
+
+
 def newer_job(letter: Letter, job: JobView) -> JobId | None:
     """The job that took this one's place, if one did."""
-    named = _TOOK_ITS_PLACE.fullmatch(letter.facts.get("note") or job.note)
-    return job.interrupted_by or (JobId(named[1]) if named else None)
+    return job.interrupted_by or ending_of(letter).by
 
 
 def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]:
     """Every fact that a template may name; "" or () where this letter has none."""
-    given, say = letter.facts, phrases(case.language)
+    facts, say = ending_of(letter).facts, phrases(case.language)
     yes, subject = say.say("yes"), answered_subject(case.mail.subject)
     return {
         **_about(letter, case, say),
@@ -97,24 +104,42 @@ def facts_of(letter: Letter, case: Case, answer_address: str) -> dict[str, Fact]
         **_reason(letter, case, say),
         **_ending(letter, case),
         **_intent(case.job),
-        **_made(given),
+        **_undone(facts.undo or UndoFacts()),
         **_changed(letter, case, say),
-        **{
-            name: say.bounded(items(given.get(name, ""), characters=ITEM_CHARACTERS), ITEMS_MAX)
-            for name in LISTS
-        },
-        "preview": web_address(given.get("preview", "")),
-        "publishable": given.get("publishable", ""),
-        "example": first_line(given.get("projects", ""), ITEM_CHARACTERS),
-        "link": web_address(given.get("link", "")),
+        "unchanged": _yes(facts.unchanged),
+        "read_quote": _yes(facts.read_quote),
+        "read_ending": _yes(facts.read_ending),
+        "also": _items(facts.also, say),
+        "publishable": _yes(facts.preview is not None),
         "answer": _mail_link(answer_address, yes, yes),
         "publish_link": _mail_link(answer_address, subject, say.say("publish")),
         "undo_link": _mail_link(answer_address, subject, say.say("undo")),
         "stop_link": _mail_link(answer_address, subject, say.say("stop")),
-        "live": web_address(given.get("live", "")),
-        "words": first_line(given.get("words", ""), QUOTE_CHARACTERS),
-        "excerpt": one_line(_LINK.sub("[link]", given.get("excerpt", "")), EXCERPT_CHARACTERS),
-        **_status(letter, case),
+        **_asked(letter, say),
+        **_status(letter, case, say),
+    }
+
+
+def _yes(value: object) -> str:
+    return YES if value else ""
+
+
+def _items(lines: Iterable[str], say: Phrases) -> tuple[str, ...]:
+    clean = [one_line(line, ITEM_CHARACTERS) for line in lines]
+    return say.bounded([line for line in clean if line], ITEMS_MAX)
+
+
+def _asked(letter: Letter, say: Phrases) -> dict[str, Fact]:
+    """What a question of ours is about."""
+    given = letter.facts
+    excerpt = given.excerpt if isinstance(given, Question) else ""
+    words = given.words if isinstance(given, UnclearWords) else ""
+    projects = given.projects if isinstance(given, ProjectChoice) else ()
+    return {
+        "excerpt": one_line(_LINK.sub("[link]", excerpt), EXCERPT_CHARACTERS),
+        "words": first_line(words, QUOTE_CHARACTERS),
+        "projects": _items(projects, say),
+        "example": first_line(projects[0] if projects else "", ITEM_CHARACTERS),
     }
 
 
@@ -129,15 +154,16 @@ def _mail_link(address: str, subject: str, body: str) -> str:
 def _about(letter: Letter, case: Case, say: Phrases) -> dict[str, Fact]:
     mail, job = case.mail, case.job
     lane = job.lane if job else mail.lane
+    named = letter.facts.project if isinstance(letter.facts, NotAMember | StatusReport) else ""
     return {
-        "project": lane.project if lane else one_line(letter.facts.get("project", ""), NAME_CHARACTERS),
+        "project": lane.project if lane else one_line(named, NAME_CHARACTERS),
         "address": one_line(mail.from_address, NAME_CHARACTERS),
         "quote": first_line(job.instruction, QUOTE_CHARACTERS) if job else "",
         "topic": "" if job or letter.kind in WITHOUT_TOPIC else _bare_subject(mail),
         "subject": _bare_subject(mail),
         "reference": _reference(letter, case),
         "files": _called([file.name for file in mail.files], mail, say),
-        "unused": _called(letter.facts.get("unused", "").split("\n"), mail, say),
+        "unused": _called(ending_of(letter).facts.unused_files, mail, say),
         "skipped": _skipped(mail, say),
     }
 
@@ -151,7 +177,7 @@ def _skipped(mail: MailRecord, say: Phrases) -> tuple[str, ...]:
     return say.bounded(lines, ITEMS_MAX)
 
 
-def _called(names: list[str], mail: MailRecord, say: Phrases) -> tuple[str, ...]:
+def _called(names: Sequence[str], mail: MailRecord, say: Phrases) -> tuple[str, ...]:
     """Files as their sender calls them; with our name where that alone tells two apart."""
     claimed = {file.name: one_line(file.claimed_name, NAME_CHARACTERS) for file in mail.files}
     often = Counter(claimed.values())
@@ -184,65 +210,61 @@ def _reference(letter: Letter, case: Case) -> str:
 def _progress(letter: Letter, job: JobView | None) -> dict[str, Fact]:
     """Where an accepted request stands in its line."""
     working = job is not None and job.state is JobState.RUNNING
-    interrupts = letter.facts.get("interrupts", "")
-    ahead = 0 if working else max(_number(letter.facts.get("ahead", "")) - bool(interrupts), 0)
+    accepted = letter.facts if isinstance(letter.facts, Accepted) else Accepted()
+    ahead = 0 if working else max(accepted.ahead - bool(accepted.interrupts), 0)
     return {
-        "working": YES if working else "",
-        "next": YES if not working and ahead == 0 else "",
-        "ahead_one": YES if ahead == 1 else "",
+        "working": _yes(working),
+        "next": _yes(not working and ahead == 0),
+        "ahead_one": _yes(ahead == 1),
         "ahead": str(ahead) if ahead > 1 else "",
-        "interrupts": interrupts,
+        "interrupts": _yes(accepted.interrupts),
     }
 
 
 def _reason(letter: Letter, case: Case, say: Phrases) -> dict[str, Fact]:
     """Why it failed, in one plain sentence by the kind of failure. The details stay with the operator."""
-    given = letter.facts
-    named = given.get("failure", "")
-    kind = FailureKind(named) if named in set(FailureKind) else FailureKind.INTERNAL
+    ending = ending_of(letter)
+    kind = ending.failure or FailureKind.INTERNAL
     reason = ""
     if letter.kind is LetterKind.UNREADABLE:
-        problem = given.get("problem", "")
-        known = problem if problem in set(MailProblem) else MailProblem.DAMAGED
-        reason = say.say(f"unreadable_{known}")
+        fault = letter.facts if isinstance(letter.facts, MailFault) else MailFault(MailProblem.DAMAGED)
+        reason = say.say(f"unreadable_{fault.problem}")
     elif kind is FailureKind.DECLINED:
         reason = _words(letter, case)
     if not reason:
+        details = ending.facts.failure or FailureDetails()
         words = {
-            "who": one_line(given.get("failure_who", ""), NAME_CHARACTERS),
-            "words": one_line(given.get("failure_words", ""), QUOTE_CHARACTERS),
-            "detail": _demo_detail(given, say),
+            "who": one_line(details.who, NAME_CHARACTERS),
+            "words": one_line(details.words, QUOTE_CHARACTERS),
+            "detail": _demo_detail(details, say),
         }
         kind = FailureKind.INTERNAL if kind is FailureKind.DECLINED else kind
         reason = say.say(f"failure_{kind}", **words)
+    unfinished = ending.facts.unfinished
     return {
         "reason": reason,
-        "demo": YES if kind is FailureKind.DEMO else "",
-        "later": YES if kind in LATER else "",
-        "other_words": YES if kind not in LATER | NEITHER else "",
-        "unfinished": YES if given.get("unfinished_files") else "",
+        "demo": _yes(kind is FailureKind.DEMO),
+        "later": _yes(kind in LATER),
+        "other_words": _yes(kind not in LATER | NEITHER),
+        "unfinished": _yes(unfinished and unfinished.files),
     }
 
 
-def _demo_detail(given: Mapping[str, str], say: Phrases) -> str:
-    key = f"demo_{given.get('demo_obstacle', '')}"
-    about = one_line(given.get("demo_about", ""), QUOTE_CHARACTERS)
-    return say.say(key, about=about) if say.knows(key) else say.say("demo_no_request")
+def _demo_detail(details: FailureDetails, say: Phrases) -> str:
+    about = one_line(details.words, QUOTE_CHARACTERS)
+    return say.say(f"demo_{details.demo}", about=about) if details.demo else say.say("demo_no_request")
 
 
 def _ending(letter: Letter, case: Case) -> dict[str, Fact]:
     """How a job ended."""
     job = case.job
-    note = letter.facts.get("note") or (job.note if job else "")
-    newer = newer_job(letter, job) if job else None
-    stopped = note == interrupted_note(None) or bool(job and job.interrupted and not newer)
     return {
         "attempts": str(job.attempt) if job and job.attempt > 1 else "",
-        "started": YES if job and job.started_at is not None else "",
-        "not_started": YES if job and job.started_at is None else "",
+        "started": _yes(job and job.started_at is not None),
+        "not_started": _yes(job and job.started_at is None),
         "newer": first_line(case.other.instruction, QUOTE_CHARACTERS) if case.other else "",
-        "asked_to_stop": YES if stopped else "",
-        "taken_over": YES if job and case.other and _is_taken_over(job, case.other) else "",
+        "asked_to_stop": _yes(job and job.interrupted and not newer_job(letter, job)),
+        "taken_over": _yes(job and case.other and _is_taken_over(job, case.other)),
     }
 
 
@@ -256,90 +278,96 @@ def _intent(job: JobView | None) -> dict[str, Fact]:
     """What kind of work it was."""
     intent = job.intent if job else Intent.EDIT
     names = {Intent.EDIT: "edited", Intent.UNDO: "undone", Intent.REDO: "redone", Intent.PUBLISH: "published"}
-    return {name: YES if intent is one else "" for one, name in names.items()}
+    return {name: _yes(intent is one) for one, name in names.items()}
 
 
-def _made(given: Mapping[str, str]) -> dict[str, Fact]:
-    """What came of it: nothing at all, something that had to be named, or what everybody had seen before."""
-    named = {name: first_line(given.get(name, ""), QUOTE_CHARACTERS) for name in NAMED}
-    return {**named, **{name: YES if given.get(name) else "" for name in SAID_OR_NOT}}
+def _undone(undo: UndoFacts) -> dict[str, Fact]:
+    """What an undo or redo came to."""
+    return {
+        "turned": first_line(undo.request, QUOTE_CHARACTERS),
+        "turned_elsewhere": _yes(undo.elsewhere),
+        "stopped": first_line(undo.stopped, QUOTE_CHARACTERS),
+        "never_made": first_line(undo.never_made, QUOTE_CHARACTERS),
+    }
 
 
 def _changed(letter: Letter, case: Case, say: Phrases) -> dict[str, Fact]:
-    """What is different now, told once: what the pages show, or, if that says little, the agent's words."""
-    given = letter.facts
-    changes = unpacked(given.get("changes", ""))
+    """What is different now, said once: what the pages show, or, if that says little, the agent's words."""
+    facts = ending_of(letter).facts
+    changes = facts.preview.changes if facts.preview else ()
+    live = facts.live
     edited = letter.kind is LetterKind.DONE and (case.job is None or case.job.intent is Intent.EDIT)
     summary = _words(letter, case) if edited else ""
     if any(change.kind not in VAGUE for change in changes):
         summary = ""
     return {
         "summary": summary,
-        "changes": () if summary else _told(given.get("changes", ""), say),
-        "live_changes": _told(given.get("live_changes", ""), say),
-        "live_by_others": _made_by(given.get("live_by_others", ""), say),
-        "live_later": _made_by(given.get("live_later", ""), say),
-        "warnings": _warnings(given, say),
+        "changes": () if summary else _page_changes(changes, say),
+        "live_changes": _page_changes(live.changes if live else (), say),
+        "live_by_others": _requested(live.by_others if live else (), say),
+        "live_later": _requested(live.later if live else (), say),
+        "live_unchanged": _yes(live and live.unchanged),
+        "warnings": _warnings(facts, say),
     }
 
 
-def _told(changes: str, say: Phrases) -> tuple[str, ...]:
-    return tuple(one_line(say.change(change), ITEM_CHARACTERS) for change in unpacked(changes))[:ITEMS_MAX]
+def _page_changes(changes: Iterable[PageChange], say: Phrases) -> tuple[str, ...]:
+    return tuple(one_line(say.change(change), ITEM_CHARACTERS) for change in changes)[:ITEMS_MAX]
 
 
-def _made_by(text: str, say: Phrases) -> tuple[str, ...]:
-    """Who made which change; nobody's name means the reader."""
+def _requested(changes: Iterable[RequestedChange], say: Phrases) -> tuple[str, ...]:
+    """Who asked for which change; nobody's name means the reader."""
     lines = []
-    for user, asked in _pairs(text):
-        who, words = one_line(user, NAME_CHARACTERS), one_line(asked, QUOTE_CHARACTERS)
-        lines.append(say.say("told_by", who=who or say.say("you"), words=words))
+    for change in changes:
+        who, words = one_line(change.user, NAME_CHARACTERS), one_line(change.request, QUOTE_CHARACTERS)
+        lines.append(say.say("requested_by", who=who or say.say("you"), words=words))
     return say.bounded(lines, ITEMS_MAX)
 
 
-def _warnings(given: Mapping[str, str], say: Phrases) -> tuple[str, ...]:
-    links = [
-        say.say("warning_link", on=say.on_page(title), target=one_line(target, QUOTE_CHARACTERS))
-        for title, target in _pairs(given.get("broken_links", ""))
-    ]
-    more = _number(given.get("broken_links_more", ""))
+def _warnings(facts: Facts, say: Phrases) -> tuple[str, ...]:
+    links = facts.preview.broken_links if facts.preview else ()
+    more = facts.preview.more_broken_links if facts.preview else 0
     return (
-        *([say.say("warning_upstream")] if given.get("upstream_apart") else []),
-        *links,
+        *([say.say("warning_upstream")] if facts.live and facts.live.upstream_conflicts else []),
+        *(
+            say.say("warning_link", on=say.on_page(one.title), target=one_line(one.target, QUOTE_CHARACTERS))
+            for one in links
+        ),
         *([say.say("more", count=str(more))] if more else []),
     )
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
-    return [(str(one), str(other)) for one, other in json.loads(text)] if text.startswith("[[") else []
-
-
 def _words(letter: Letter, case: Case) -> str:
     """An agent's words, without what is only for those who look after the machines."""
-    text = letter.facts.get("note") or (case.job.note if case.job else "")
+    text = ending_of(letter).note or (case.job.note if case.job else "")
     worker = str(case.job.worker) if case.job and case.job.worker else ""
     return several_lines(for_people(text, worker), lines=NOTE_LINES, characters=NOTE_CHARACTERS)
 
 
-def _status(letter: Letter, case: Case) -> dict[str, Fact]:
-    """What is running and what waits, for somebody who asked or who said stop."""
-    given = letter.facts
-    words = given.get("running") or (case.other.instruction if case.other else "")
-    waiting = _number(given.get("waiting", ""))
+def _status(letter: Letter, case: Case, say: Phrases) -> dict[str, Fact]:
+    """What is running and what waits, for somebody who asked or who said stop; and where to look."""
+    report = letter.facts if isinstance(letter.facts, StatusReport) else StatusReport()
+    facts = ending_of(letter).facts
+    words = report.running or (case.other.instruction if case.other else "")
     waited = letter.kind is LetterKind.STOPPED and case.other is not None and case.other.started_at is None
     return {
         "running": "" if waited else first_line(words, QUOTE_CHARACTERS),
         "called_off": first_line(words, QUOTE_CHARACTERS) if waited else "",
-        "waiting_one": YES if waiting == 1 else "",
-        "waiting": str(waiting) if waiting > 1 else "",
-        "nothing": YES if not words and not waiting else "",
-        "stopping": YES if given.get("job") else "",
+        "waiting_one": _yes(report.waiting == 1),
+        "waiting": str(report.waiting) if report.waiting > 1 else "",
+        "nothing": _yes(not words and not report.waiting),
+        "stopping": _yes(isinstance(letter.facts, StopRequest) and letter.facts.jobs),
+        "previewed": _items([_previewed(one, say) for one in report.previewed], say),
+        "preview": web_address(report.preview or facts.address),
+        "live": web_address(report.live or (facts.live.address if facts.live else "")),
     }
+
+
+def _previewed(change: RequestedChange, say: Phrases) -> str:
+    words = f"{change.user}: {change.request}" if change.user else change.request
+    return say.say("taken_back", words=words) if change.taken_back else words
 
 
 def web_address(text: str) -> str:
     """Give a link that can safely stand in a letter, or none."""
     return text if len(text) <= URL_CHARACTERS and _WEB_ADDRESS.fullmatch(text) else ""
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < len("1000000") else 0

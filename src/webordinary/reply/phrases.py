@@ -5,14 +5,14 @@ Letters, the command line and the dashboard tell changes and failures by these.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from string import Template
 
 from webordinary.core.language import Language
-from webordinary.core.page_changes import PageChange, PageChangeKind, unpacked
+from webordinary.core.page_changes import PageChange, PageChangeKind
 
 _TEMPLATES = files("webordinary.reply") / "templates"
 _OF_PICTURES = frozenset(
@@ -67,9 +67,9 @@ class Phrases:
         return tuple(lines) if more <= 0 else (*lines[:most], self.say("more", count=str(more)))
 
 
-def told(changes: str) -> list[str]:
-    """Changes as they were packed into a job's facts, for people who look after the service."""
-    return [phrases().change(change) for change in unpacked(changes)]
+def changes_in_words(changes: Iterable[PageChange]) -> list[str]:
+    """Say what changed, for people who look after the service."""
+    return [phrases().change(change) for change in changes]
 
 
 @cache

@@ -6,16 +6,17 @@ from webordinary.core.errors import NotFound
 from webordinary.core.mail import Letter
 from webordinary.ports.blobs import Blobs
 from webordinary.reply.compose import Picture, When
-
-NONE = "-"
+from webordinary.reply.facts import ending_of
 
 
 async def pictures(letter: Letter, blobs: Blobs | None) -> tuple[Picture, ...]:
-    """Fetch what the fact `pictures` names: a line a page, with the keys of before and after; of one page."""
-    line = letter.facts.get("pictures", "").partition("\n")[0]
+    """Fetch the pictures of the first page that has any."""
+    preview = ending_of(letter).facts.preview
+    pages = preview.pictures[:1] if preview else ()
+    keys = [(When.BEFORE, pages[0].before), (When.AFTER, pages[0].after)] if pages else []
     found: list[Picture] = []
-    for when, key in zip(When, line.split(" ")[:2], strict=False):
-        if blobs is not None and key and key != NONE:
+    for when, key in keys:
+        if blobs is not None and key:
             try:
                 found.append(Picture(when, await blobs.get(key)))
             except NotFound:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
+from webordinary.core.letter_facts import StopRequest
 from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
 from webordinary.core.signed_addresses import SentLetter, return_path
@@ -249,7 +250,8 @@ class Sender:
             case LetterKind.PREEMPTED if job is not None:
                 other = newer_job(letter, job)
             case LetterKind.STOPPED:
-                other = JobId(letter.facts.get("job", ""))
+                jobs = letter.facts.jobs if isinstance(letter.facts, StopRequest) else ()
+                other = jobs[0] if jobs else None
             case _:
                 other = None
         return await self._job(other) if other else None

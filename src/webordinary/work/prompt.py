@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from webordinary.core.facts import UnfinishedWork
 from webordinary.core.mail import Stretch, StretchKind, own_words
-from webordinary.core.outcome import Facts
 from webordinary.core.work import MailedFile
 
 STRETCH_CHARACTERS = 20_000  # of one that is not the sender's own words; a longer one is also a file
@@ -17,19 +17,10 @@ PATCH_NAME = "unfinished.patch"
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A job before this one that did not come into the site."""
-
-    asked: str
-    commit: str = ""  # where what it had done is kept; "" if there is nothing
-    why: str = ""  # why it failed; "" if it was interrupted
-
-
-@dataclass(frozen=True, slots=True)
 class TakenOver:
     """A request that this one interrupted: an order as well."""
 
-    asked: str
+    request: str
     stretches: tuple[Stretch, ...] = ()  # of its mail
     files: tuple[MailedFile, ...] = ()
     has_patch: bool = False  # what was done of it is in the mail's files
@@ -43,7 +34,7 @@ class Material:
     stretches: tuple[Stretch, ...] = ()  # all of the mail's text that is new to the conversation, in order
     files: tuple[MailedFile, ...] = ()
     taken_over: tuple[TakenOver, ...] = ()  # what this one interrupted, oldest first
-    unfinished: tuple[Unfinished, ...] = ()  # the jobs before this one that came to nothing, oldest first
+    unfinished: tuple[UnfinishedWork, ...] = ()  # the jobs before this one that came to nothing, oldest first
     since: tuple[str, ...] = ()  # what happened to the site since the agent's last turn
     conflicts: tuple[str, ...] = ()
 
@@ -68,7 +59,7 @@ def _taken_over(requests: Sequence[TakenOver], mark: str) -> list[str]:
     parts = []
     for number, one in enumerate(requests, 1):
         parts.append(TAKE_OVER if number == 1 else "And before this mail, too:")
-        parts += _mail(one.asked.strip(), one.stretches, mark, earlier_name(number, ""))
+        parts += _mail(one.request.strip(), one.stretches, mark, earlier_name(number, ""))
         if one.has_patch:
             patch = earlier_name(number, PATCH_NAME)
             parts.append(
@@ -122,12 +113,12 @@ def _conflicts(files: Sequence[str]) -> str:
     )
 
 
-def _unfinished(jobs: Sequence[Unfinished], mark: str) -> str:
+def _unfinished(jobs: Sequence[UnfinishedWork], mark: str) -> str:
     last = len(jobs) - 1
     return "\n\n".join(_one_unfinished(one, last - index, mark) for index, one in enumerate(jobs))
 
 
-def _one_unfinished(job: Unfinished, back: int, mark: str) -> str:
+def _one_unfinished(job: UnfinishedWork, back: int, mark: str) -> str:
     which = "The job before this one" if back == 0 else "A job before that"
     ended = "failed, and its changes were thrown back" if job.why else "was interrupted by a newer one"
     where = "nothing of it was kept"
@@ -137,7 +128,7 @@ def _one_unfinished(job: Unfinished, back: int, mark: str) -> str:
     return (
         f"{which} {ended}: it is unfinished. Its changes are not in the files; {where}.{reason}"
         "Take from it only what the new instruction wants. It had been asked:\n"
-        + _fenced("unfinished", job.asked, mark)
+        + _fenced("unfinished", job.request, mark)
     )
 
 
@@ -194,12 +185,12 @@ def stretch_name(number: int) -> str:
     return f"mail-text-{number + 1}.txt"
 
 
-def set_apart(stretches: Iterable[Stretch]) -> Facts:
-    """What the letter says about text that was taken as material: what it seemed to be."""
+def set_apart(stretches: Iterable[Stretch]) -> StretchKind | None:
+    """Say what text of a mail seemed to be that was taken as material: a quotation, or its ending."""
     kinds = {one.kind for one in stretches if one.kind in _QUOTES or "\n" in one.text}
     if kinds & _QUOTES:
-        return {"read_quote": "yes"}
-    return {"read_ending": "yes"} if kinds & {StretchKind.SIGNATURE, StretchKind.LEGAL} else {}
+        return StretchKind.QUOTED
+    return StretchKind.SIGNATURE if kinds & {StretchKind.SIGNATURE, StretchKind.LEGAL} else None
 
 
 _QUOTES = frozenset({StretchKind.QUOTED, StretchKind.FORWARDED})

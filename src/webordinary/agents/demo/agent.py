@@ -17,6 +17,7 @@ from webordinary.agents.demo.planning import after, planned
 from webordinary.agents.demo.sentences import time_to_take
 from webordinary.agents.demo.tree import Interrupted, read_tree, write
 from webordinary.agents.demo.understanding import understood
+from webordinary.core.facts import FailureDetails
 from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.work import (
     EVENT_CHARACTERS,
@@ -102,8 +103,8 @@ class DemoRun:
         try:
             result = await self._work()
         except CannotDo as reason:
-            facts = {"demo_obstacle": reason.obstacle, "demo_about": reason.about}
-            result = Declined(f"the demo agent: {reason}", FailureKind.DEMO, facts)
+            details = FailureDetails(words=reason.about, demo=reason.obstacle)
+            result = Declined(f"the demo agent: {reason}", FailureKind.DEMO, details)
         except Interrupted:
             result = Stopped("Nothing was changed yet.")
         except OSError as error:

@@ -15,6 +15,7 @@ from webordinary.backends.aws.tables import DUE_INDEX
 from webordinary.backends.aws.values import Item
 from webordinary.core.errors import WebordinaryError
 from webordinary.core.job import JobState
+from webordinary.core.json_codec import encode
 from webordinary.ports.clock import Clock
 
 log = logging.getLogger("webordinary.store")
@@ -123,6 +124,7 @@ class Callbacks:
 
 
 def _output(job: Item) -> str:
-    told = {"state": job["state"], "note": job["note"], "facts": facts_of(job.get("facts"))}
-    output = json.dumps(told)
-    return output if len(output) <= OUTPUT_BYTES else json.dumps({**told, "facts": {}})[:OUTPUT_BYTES]
+    """What a workflow's execution ends with: only what was left, by the names of its fields."""
+    result = {"state": job["state"], "note": job["note"], "facts": encode(facts_of(job.get("facts")))}
+    output = json.dumps(result)
+    return output if len(output) <= OUTPUT_BYTES else json.dumps({**result, "facts": {}})[:OUTPUT_BYTES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from webordinary.backends.aws.changes import left_key
 from webordinary.backends.aws.changing import ATTEMPTS, Lanes
@@ -16,6 +16,7 @@ from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, ClaimLost
+from webordinary.core.facts import NO_FACTS, Facts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.text import storable
@@ -106,15 +107,15 @@ class AwsJournal:
 
         return await poll(self._wakeups, self._clock, job_topic(job), wait, ask) or []
 
-    async def left(self, lane: Lane, session: str | None = None) -> Mapping[str, str]:
+    async def left(self, lane: Lane, session: str | None = None) -> Facts:
         """See `Journal.left`."""
         if session is None:
             item = await self._dynamo.get(self._settings.lanes, lane_key(lane))
             if item is None or "lastSession" not in item:
-                return {}
+                return NO_FACTS
             session = item["lastSession"]
         left = await self._dynamo.get(self._settings.ledger, left_key(lane.key, session))
-        return facts_of(left["facts"]) if left else {}
+        return facts_of(left["facts"] if left else None)
 
 
 def _part(number: int) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from webordinary.backends.aws.rows import facts_of, kept_facts
-from webordinary.backends.aws.values import Item
+from webordinary.backends.aws.rows import kept_facts
+from webordinary.backends.aws.values import Item, lengthened
+from webordinary.backends.facts_json import letter_facts_from_json
 from webordinary.backends.letters import LetterState
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 
@@ -46,7 +47,7 @@ def letter_of(item: Item) -> Letter:
         about=str(item.get("aboutText", item["about"])),
         kind=LetterKind(item["kind"]),
         mail=MailId(item["mail"]) if "mail" in item else None,
-        facts=facts_of(item["facts"]),
+        facts=letter_facts_from_json(LetterKind(item["kind"]), lengthened(item["facts"])),
         owed_at=float(item["owedAt"]),
         attempts=item["attempts"],
         session=SessionId(item["session"]) if "session" in item else None,

@@ -7,13 +7,17 @@ item is only ever written together with its lane's, and only if the lane did not
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from webordinary.backends.aws.values import Item, lengthened, shortened
+from webordinary.backends.facts_json import facts_from_json, facts_to_json, facts_tree
 from webordinary.claim.rows import JobRow, LaneRow
 from webordinary.core.claim import Ownership, WorkerId
+from webordinary.core.facts import Facts
 from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.letter_facts import LetterFacts
 from webordinary.core.limits import Limits
 
 JOB = "job"  # the part of a job's items that is the job itself
@@ -190,18 +194,30 @@ def job_item(row: JobRow, before: Item, task_token: str | None) -> Item:
     return _overlaid(before, ours)
 
 
-def kept_facts(facts: dict[str, str]) -> str | bytes:
+def kept_facts(facts: Facts | LetterFacts | None) -> str | bytes:
     """Write facts; the longest go first if they don't fit."""
-    left = dict(facts)
-    while len(written := shortened(json.dumps(left))) > FACTS_BYTES:
-        longest = max(left, key=lambda name: len(left[name]))
-        left[longest] = FACT_LEFT_OUT
+    written = shortened(facts_to_json(facts))
+    if len(written) <= FACTS_BYTES or facts is None:
+        return written
+    tree = facts_tree(facts)
+    while len(written := shortened(json.dumps(tree))) > FACTS_BYTES:
+        holder, longest = max(_fields(tree), key=lambda one: len(json.dumps(one[0][one[1]])))
+        holder[longest] = FACT_LEFT_OUT if isinstance(holder[longest], str) else []
     return written
 
 
-def facts_of(written: str | bytes | None) -> dict[str, str]:
-    """Read facts."""
-    return dict(json.loads(lengthened(written))) if written is not None else {}
+def _fields(tree: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every text and every list, however deep, by what holds it."""
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from _fields(value)
+        else:
+            yield tree, name
+
+
+def facts_of(written: str | bytes | None) -> Facts:
+    """Read what a job left."""
+    return facts_from_json(lengthened(written) if written is not None else None)
 
 
 def _moment(value: Any) -> float | None:  # noqa: ANN401 - a number of either kind, or nothing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.polling import poll
@@ -10,6 +10,7 @@ from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import ClaimLost
+from webordinary.core.facts import NO_FACTS, Facts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.text import storable
@@ -47,9 +48,9 @@ class MemoryJournal:
 
         return await poll(self._wakeups, self._clock, job_topic(job), wait, ask) or []
 
-    async def left(self, lane: Lane, session: str | None = None) -> Mapping[str, str]:
+    async def left(self, lane: Lane, session: str | None = None) -> Facts:
         """See `Journal.left`."""
         for row in reversed(self._jobs.values()):
             if row.job.lane == lane and row.facts and session in (None, row.job.session):
                 return row.facts
-        return {}
+        return NO_FACTS

@@ -39,7 +39,7 @@ class Letters:
         """Owe a letter, once; it may be sent from then on."""
         if (letter.about, letter.kind) in self.rows:
             return False
-        stored = replace(letter, facts=dict(letter.facts), owed_at=now, attempts=0)
+        stored = replace(letter, owed_at=now, attempts=0)
         self.rows[letter.about, letter.kind] = LetterRow(stored, due_at)
         return True
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from webordinary.backends.facts_json import facts_from_json
 from webordinary.backends.polling import poll
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Tx
@@ -12,6 +12,7 @@ from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import ClaimLost
+from webordinary.core.facts import Facts
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.text import storable
@@ -43,7 +44,7 @@ class SqliteJournal:
 
         return await poll(self._wakeups, self._clock, job_topic(job), wait, ask) or []
 
-    async def left(self, lane: Lane, session: str | None = None) -> Mapping[str, str]:
+    async def left(self, lane: Lane, session: str | None = None) -> Facts:
         """See `Journal.left`."""
         row = self._engine.read(
             lambda tx: tx.one(
@@ -52,7 +53,7 @@ class SqliteJournal:
                 (lane.key, session),
             )
         )
-        return dict(json.loads(row[0])) if row else {}
+        return facts_from_json(row[0] if row else None)
 
 
 def _tell(tx: Tx, delivery: Delivery, events: Sequence[AgentEvent]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from webordinary.backends.facts_json import facts_from_json
 from webordinary.backends.polling import poll_result
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.records import REPLIES_OWED
@@ -175,7 +174,7 @@ def _job_view(row: Row) -> JobView:
         replies_owed=row[16],
         session=row[17],
         intent=Intent(row[18]),
-        facts=json.loads(row[19]) if row[19] else {},
+        facts=facts_from_json(row[19]),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
+from webordinary.backends.facts_json import facts_to_json, letter_facts_from_json
 from webordinary.backends.letters import WAIT_MOST_SECONDS, LetterState, due_moment, is_due, standing
 from webordinary.backends.polling import poll
 from webordinary.backends.sqlite.engine import Engine
@@ -81,7 +81,7 @@ class SqliteOutbox:
 
 def owe(tx: Tx, letter: Letter) -> bool:
     """See `Outbox.owe`."""
-    facts = json.dumps(letter.facts)
+    facts = facts_to_json(letter.facts)
     owed = tx.do(
         "INSERT INTO letters (about, kind, mail, session, facts, owed_at, due_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -154,7 +154,7 @@ def _letter_of(row: Row, taken: int = 0) -> Letter:
         about=about,
         kind=LetterKind(kind),
         mail=MailId(mail) if mail else None,
-        facts=json.loads(facts),
+        facts=letter_facts_from_json(LetterKind(kind), facts),
         owed_at=owed_at,
         attempts=attempts + taken,
         session=SessionId(session) if session else None,

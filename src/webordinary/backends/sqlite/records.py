@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
+from webordinary.backends.facts_json import facts_to_json
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.claim.rows import LETTERS
 from webordinary.core.job import Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
+from webordinary.core.letter_facts import Accepted, Ending
 from webordinary.core.mail import FINAL_LETTERS, LetterKind
-from webordinary.core.outcome import Facts
 from webordinary.core.views import Happening
 
 # How many letters about its end a job is owed; one a kind of ending.
@@ -29,17 +28,17 @@ def event(tx: Tx, lane: Lane, what: Happening, *, job: JobId | None = None, note
 
 
 def owe_accepted(tx: Tx, job: Job, submitted: Submitted, delay: float) -> None:
-    """Owe the sender the word that the job is in its lane; not at once, for its end may be told first."""
-    facts = {"ahead": str(submitted.ahead), "interrupts": submitted.interrupts or ""}
+    """Owe the sender the word that the job is in its lane; not at once, for its end may come first."""
+    facts = facts_to_json(Accepted(submitted.ahead, submitted.interrupts))
     tx.do(
         "INSERT INTO letters (about, kind, session, facts, owed_at, due_at) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
-        (job.id, LetterKind.ACCEPTED.value, job.session or None, json.dumps(facts), tx.now, tx.now + delay),
+        (job.id, LetterKind.ACCEPTED.value, job.session or None, facts, tx.now, tx.now + delay),
     )
     tx.wake(LETTERS)
 
 
-def owe_end(tx: Tx, job: JobId, state: JobState, told: Facts) -> None:
+def owe_end(tx: Tx, job: JobId, state: JobState, ending: Ending) -> None:
     """Owe the sender the word about the job's end, once per kind of ending, if it wants one."""
     kind = LetterKind(state.value)
     assert kind in FINAL_LETTERS
@@ -47,7 +46,7 @@ def owe_end(tx: Tx, job: JobId, state: JobState, told: Facts) -> None:
         "INSERT INTO letters (about, kind, session, facts, owed_at, due_at)"
         " SELECT id, ?, NULLIF(session, ''), ?, ?, ? FROM jobs WHERE id = ? AND wants_reply = 1"
         " ON CONFLICT DO NOTHING",
-        (kind.value, json.dumps(told), tx.now, tx.now, job),
+        (kind.value, facts_to_json(ending), tx.now, tx.now, job),
     )
     if owed:
         tx.wake(LETTERS)

@@ -21,7 +21,7 @@ from webordinary.core.job import (
 )
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.outcome import Facts, interrupted_note
+from webordinary.core.outcome import Verdict, interrupted_note, interrupted_verdict, replaced_verdict
 from webordinary.core.views import Happening
 
 # What makes a job open; the index on open jobs has the very same words.
@@ -71,7 +71,7 @@ def make_way(tx: Tx, newer: Job) -> JobId | None:
             (newer.lane.key,),
         )
         for (job,) in pending:
-            end(tx, JobId(job), JobState.PREEMPTED, f"replaced by the newer job {newer.id}")
+            end(tx, JobId(job), replaced_verdict(newer.id))
     head = tx.one(
         f"SELECT session, intent FROM jobs WHERE lane = ? AND {OPEN} ORDER BY seq LIMIT 1",
         (newer.lane.key,),
@@ -106,7 +106,7 @@ def _interrupt(tx: Tx, lane: Lane, by: JobId | None, row: Sequence[Any]) -> JobI
         event(tx, lane, Happening.INTERRUPTED, job=job, note=interrupted_note(by))
         tx.do("UPDATE jobs SET interrupted = 1, interrupted_by = ? WHERE id = ?", (by, job))
     if state != JobState.RUNNING:
-        end(tx, job, JobState.PREEMPTED, interrupted_note(by))
+        end(tx, job, interrupted_verdict(by))
         return JobId(job)
     owner = tx.one("SELECT worker FROM lanes WHERE lane = ?", (lane.key,))
     if owner is not None and owner[0] is not None:
@@ -114,13 +114,13 @@ def _interrupt(tx: Tx, lane: Lane, by: JobId | None, row: Sequence[Any]) -> JobI
     return JobId(job)
 
 
-def end(tx: Tx, job: JobId, state: JobState, note: str, told: Facts | None = None) -> None:
+def end(tx: Tx, job: JobId, verdict: Verdict) -> None:
     """End a job; the owed reply is stored with it."""
     tx.do(
         "UPDATE jobs SET state = ?, note = ?, finished_at = ?, due_at = NULL WHERE id = ?",
-        (state.value, note, tx.now, job),
+        (verdict.state.value, verdict.note, tx.now, job),
     )
-    owe_end(tx, job, state, told or {"note": note})
+    owe_end(tx, job, verdict.state, verdict.ending)
     tx.wake(job_topic(job))
 
 

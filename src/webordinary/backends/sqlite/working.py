@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from webordinary.backends.facts_json import facts_to_json
 from webordinary.backends.sqlite.records import event, owe_end
 from webordinary.backends.sqlite.submitting import OPEN, end
 from webordinary.backends.sqlite.tx import Tx
@@ -21,8 +20,9 @@ from webordinary.core.outcome import (
     Preempted,
     Retry,
     Verdict,
-    interrupted_note,
+    interrupted_verdict,
     judge,
+    lost_verdict,
 )
 from webordinary.core.views import Happening
 
@@ -117,13 +117,13 @@ def _judge_lost(tx: Tx, limits: Limits, claim: Claim, head: tuple[object, ...]) 
         head[11],
     )
     if interrupted:
-        end(tx, job, JobState.PREEMPTED, interrupted_note(JobId(str(by)) if by else None))
+        end(tx, job, interrupted_verdict(JobId(str(by)) if by else None))
         return False, 0.0
     parked = count_failure(tx, limits, claim)
     if attempt >= limits.deliveries_max:
-        note = f"its worker was lost {attempt} times"
-        event(tx, claim.lane, Happening.DEAD, job=job, note=note)
-        end(tx, job, JobState.DEAD, note)
+        verdict = lost_verdict(attempt)
+        event(tx, claim.lane, Happening.DEAD, job=job, note=verdict.note)
+        end(tx, job, verdict)
         return False, parked
     note = f"{worker} was lost"
     if parked > tx.now:
@@ -182,7 +182,7 @@ def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done |
             verdict.state.value,
             verdict.note,
             tx.now,
-            json.dumps(verdict.facts) if verdict.facts else None,
+            facts_to_json(verdict.facts) if verdict.facts else None,
             job.id,
             claim.fence,
             delivery.attempt,
@@ -192,7 +192,7 @@ def _settle_for_good(tx: Tx, limits: Limits, delivery: Delivery, outcome: Done |
         _delivered_and_unsettled(tx, delivery)
         return False
     if job.wants_reply:
-        owe_end(tx, job.id, verdict.state, verdict.told)
+        owe_end(tx, job.id, verdict.state, verdict.ending)
     tx.wake(job_topic(job.id))
     if verdict.state is JobState.PREEMPTED:
         _touch(tx, claim)
@@ -255,4 +255,4 @@ def _apply(tx: Tx, delivery: Delivery, verdict: Verdict) -> None:
         case _:
             if verdict.state is JobState.DEAD:
                 event(tx, lane, Happening.DEAD, job=job, note=verdict.note)
-            end(tx, job, verdict.state, verdict.note, verdict.told)
+            end(tx, job, verdict)

@@ -82,7 +82,7 @@ async def _standing(desk: Desk, job: JobView) -> str:
 def _tell(record: MailRecord, job: JobView | None, execution: dict[str, Any] | None, standing: str) -> None:
     if job is not None:
         print(f"{job.state.value}: {clean(standing)}".removesuffix(": "))
-        if preview := job.facts.get("preview"):
+        if preview := job.facts.address:
             print(f"preview {clean(preview)}")
     elif record.reason:
         print(clean(record.reason))

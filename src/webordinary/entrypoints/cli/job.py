@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
-from webordinary.core.job import ENDED, Intent, JobId
+from webordinary.core.job import ENDED, JobId
 from webordinary.core.mail import MailId
 from webordinary.core.views import JobView, LaneEvent
 from webordinary.core.waiting import Reason, counted
@@ -25,7 +25,7 @@ from webordinary.entrypoints.cli.words import (
     print_json,
     state_colour,
 )
-from webordinary.reply.phrases import told
+from webordinary.reply.phrases import changes_in_words
 
 EVENTS_MAX = 500
 
@@ -76,7 +76,7 @@ async def _with_message_id(job: JobView, desk: Desk) -> tuple[JobView, MailId | 
 
 
 async def _patch(job: JobView, desk: Desk) -> str:
-    key = job.facts.get("patch", "")
+    key = job.facts.preview.patch if job.facts.preview else ""
     if not key:
         return ""
     content = await desk.backend.blobs.get(key)
@@ -116,12 +116,12 @@ def in_words(
     lines += ["", painted("timeline", BOLD), *_timeline(job, events, now)]
     if job.note:
         lines += ["", painted("note", BOLD), indented(job.note, 2)]
-    changes = told(job.facts.get("changes") or job.facts.get("live_changes", ""))
+    changes = changes_in_words(job.facts.changes)
     if changes:
         lines += ["", painted("changes", BOLD), indented("\n".join(changes), 2)]
-    if job.facts.get("preview"):
-        place = "live" if job.intent is Intent.PUBLISH else "preview"
-        lines += ["", f"{painted(place, BOLD)}  {one_line(job.facts['preview'])}"]
+    if job.facts.address:
+        place = "live" if job.facts.live else "preview"
+        lines += ["", f"{painted(place, BOLD)}  {one_line(job.facts.address)}"]
     return "\n".join(lines)
 
 

@@ -1,0 +1,73 @@
+"""Our values as JSON and back, by the types of their fields. A field that has its default is not written.
+
+So a field that was added since reads as its default in an older row, and one that is gone is passed over.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def encode(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
+    """Turn a value into what JSON has."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [encode(one) for one in value]
+    if not dataclasses.is_dataclass(value):
+        return value
+    given = ((name, getattr(value, name), default) for name, default in _defaults(_class_of(value)).items())
+    return {name: encode(one) for name, one, default in given if one != default}
+
+
+def decode(kind: type[T], data: Any) -> T:  # noqa: ANN401 - whatever JSON has
+    """Read a value of one of our classes."""
+    return cast("T", _read(kind, data))
+
+
+def with_text(value: T, change: Callable[[str], str]) -> T:
+    """Give a value whose texts, however deep, have been changed."""
+    changed: Any = value
+    if isinstance(value, str) and not isinstance(value, Enum):
+        changed = change(value)
+    elif isinstance(value, tuple):
+        changed = tuple(with_text(one, change) for one in value)
+    elif dataclasses.is_dataclass(value):
+        kind = _class_of(value)
+        changed = kind(**{name: with_text(getattr(value, name), change) for name in _defaults(kind)})
+    return cast("T", changed)
+
+
+def _read(kind: Any, data: Any) -> Any:  # noqa: ANN401 - a type is told by nothing else
+    if get_origin(kind) is tuple:
+        return tuple(_read(get_args(kind)[0], one) for one in data)
+    if get_origin(kind) in (Union, UnionType):
+        wanted = next(one for one in get_args(kind) if one is not NoneType)
+        return None if data is None else _read(wanted, data)
+    if not isinstance(kind, type):  # a name of our own for a text
+        return data
+    if dataclasses.is_dataclass(kind):
+        types = _types(kind)
+        return kind(**{name: _read(types[name], one) for name, one in data.items() if name in types})
+    return kind(data) if issubclass(kind, Enum) else data
+
+
+def _class_of(value: object) -> type:
+    return type(value)
+
+
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+@cache
+def _defaults(kind: Any) -> dict[str, object]:  # noqa: ANN401 - of dataclasses, which have no type in common
+    return {field.name: field.default for field in dataclasses.fields(kind)}
