@@ -21,9 +21,9 @@ from webordinary.core.errors import StoreBusy
 from webordinary.core.job import JobState
 from webordinary.entrypoints.cli import main, up
 from webordinary.entrypoints.cli.desk import opened
-from webordinary.system import child_processes as children
-from webordinary.system.child_processes import Supervisor
+from webordinary.system import supervisor as module
 from webordinary.system.clock import SystemClock
+from webordinary.system.supervisor import Supervisor
 from webordinary.wiring.running import FILE_NAME, LOCK_FILE, Running, Wish, chosen_ports, only_one, running
 from webordinary.wiring.settings import load
 
@@ -108,7 +108,7 @@ def test_a_process_that_can_never_run_ends_everything_with_its_sentence(home: Ho
 async def test_a_process_that_ran_for_long_is_started_again_however_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(children, "STEADY_SECONDS", 0.0)
+    monkeypatch.setattr(module, "STEADY_SECONDS", 0.0)
     starts = tmp_path / "starts"
     command = ["/bin/sh", "-c", f"echo started >> {starts}; exit 2"]
 

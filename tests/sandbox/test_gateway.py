@@ -15,7 +15,7 @@ from webordinary.core.errors import BadInput
 from webordinary.core.work import Room
 from webordinary.sandbox.bubblewrap import Bubblewrap
 from webordinary.sandbox.gateway import ModelGateway
-from webordinary.sandbox.running import run_confined
+from webordinary.sandbox.run import run_confined
 from webordinary.sandbox.sandbox import Sandbox
 from webordinary.sandbox.unconfined import Unconfined
 

@@ -21,9 +21,10 @@ from webordinary.sandbox.allowance import (
     TimedOut,
 )
 from webordinary.sandbox.bubblewrap import Bubblewrap
-from webordinary.sandbox.running import TAIL_BYTES, run_confined
+from webordinary.sandbox.run import run_confined
 from webordinary.sandbox.sandbox import Sandbox
 from webordinary.sandbox.unconfined import Unconfined
+from webordinary.system.processes import TAIL_BYTES
 
 BOTH = pytest.mark.parametrize("sandbox", [Bubblewrap(), Unconfined()], ids=["bubblewrap", "unconfined"])
 PYTHON = "/usr/bin/python3"

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.agents.builtin_handler import Echo, Sleep, seconds_of
-from webordinary.agents.command_handler import Command, last_words
+from webordinary.agents.handlers import Command, Echo, Sleep, seconds_of
 from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
 from webordinary.ports.handler import Handler, Stop
-from webordinary.system.process_group import OUTPUT_KEPT_BYTES, ProcessGroup
+from webordinary.system.processes import TAIL_BYTES, OutputTail, last_words
 
 PROC = Path("/proc")
 GRACE_SECONDS = 0.3
@@ -147,7 +146,7 @@ async def test_a_flood_of_output_is_bounded_and_its_end_is_kept() -> None:
     outcome = await outcome_of(shell("yes flood | head -c 50000000; echo; echo the end"))
     assert isinstance(outcome, Done)
     assert outcome.summary.endswith("the end")
-    assert len(outcome.summary) <= 2000 < OUTPUT_KEPT_BYTES
+    assert len(outcome.summary) <= 2000 < TAIL_BYTES
 
 
 async def test_an_instruction_that_is_never_read_keeps_nobody_waiting() -> None:
@@ -269,10 +268,10 @@ async def test_programs_die_with_a_worker_that_is_killed(marker: str, stopping: 
 
 
 def test_what_a_program_writes_takes_no_more_memory_than_its_end() -> None:
-    group = ProcessGroup()
+    output = OutputTail()
     for _ in range(100):
-        group.pipe_data_received(1, b"x" * OUTPUT_KEPT_BYTES)
-    assert len(group._output) <= 3 * OUTPUT_KEPT_BYTES
+        output.feed_data(b"x" * TAIL_BYTES)
+    assert len(output._tail) <= 3 * TAIL_BYTES
 
 
 @needs_proc

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -230,22 +231,24 @@ async def test_a_cancelled_call_leaves_no_process_and_the_next_one_works(
     worker: GitWorkspaces, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await worker.open(delivery("j1"), site.project)
-    children: list[asyncio.subprocess.Process] = []
-    start = asyncio.create_subprocess_exec
+    children: list[asyncio.SubprocessTransport] = []
+    loop = asyncio.get_running_loop()
+    start = loop.subprocess_exec
 
-    async def noted(*command: str, **how: object) -> asyncio.subprocess.Process:
-        child = await start(*command, **how)  # type: ignore[arg-type]
-        children.append(child)
-        return child
+    async def noted(*command: object, **how: object) -> tuple[asyncio.SubprocessTransport, Any]:
+        started: tuple[asyncio.SubprocessTransport, Any] = await start(*command, **how)  # type: ignore[arg-type]
+        children.append(started[0])
+        return started
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
+    monkeypatch.setattr(loop, "subprocess_exec", noted)
     for steps in range(1, 120, 7):
         task = asyncio.ensure_future(worker.open(delivery(f"c{steps}"), site.project))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait((task,))
-    assert all(child.returncode is not None for child in children)
+    assert children
+    assert all(child.get_returncode() is not None for child in children)
     assert (await worker.open(delivery("j2"), site.project)).base == site.tip("refs/heads/main")
 
 
@@ -256,13 +259,14 @@ async def test_a_warm_open_takes_few_git_processes(
     site.develop({f"page{number}.html": PAGE * 20 for number in range(200)})
     await edit(worker, site, delivery("j1"), index_html="new\n")
     commands: list[str] = []
-    start = asyncio.create_subprocess_exec
+    loop = asyncio.get_running_loop()
+    start = loop.subprocess_exec
 
-    async def noted(*command: str, **how: object) -> asyncio.subprocess.Process:
+    async def noted(protocol: object, *command: str, **how: object) -> tuple[object, object]:
         commands.append(next(word for word in command[1:] if word != "-c" and "=" not in word))
-        return await start(*command, **how)  # type: ignore[arg-type]
+        return await start(protocol, *command, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", noted)
+    monkeypatch.setattr(loop, "subprocess_exec", noted)
     await worker.open(delivery("j2"), site.project)
     assert commands == ["fetch", "for-each-ref", "log", "merge-base", "read-tree", "clean"]
 

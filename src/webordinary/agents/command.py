@@ -33,11 +33,11 @@ from webordinary.sandbox.allowance import (
     Ran,
     TimedOut,
 )
-from webordinary.sandbox.running import GRACE_SECONDS, run_confined
+from webordinary.sandbox.run import GRACE_SECONDS, run_confined
 from webordinary.sandbox.sandbox import Sandbox
+from webordinary.system.processes import last_words
 
 CANNOT_DO_THAT = 65  # EX_DATAERR of sysexits.h
-WORDS_LINES, WORDS_CHARACTERS = 12, 2_000
 
 TOO_MUCH = {
     Budget.OUTPUT: "wrote more text than it may",
@@ -177,11 +177,3 @@ def result_of(ending: Ending, name: str, words: str) -> AgentResult:
             return Stopped(words)
         case _:
             assert_never(ending)
-
-
-def last_words(output: str) -> str:
-    """The end of what a program wrote: whole lines, as many as a person reads."""
-    lines = [line for line in storable(output).splitlines() if line.strip()][-WORDS_LINES:]
-    while len(lines) > 1 and sum(map(len, lines)) > WORDS_CHARACTERS:
-        lines.pop(0)
-    return "\n".join(lines)[-WORDS_CHARACTERS:]

@@ -14,7 +14,7 @@ from webordinary.core.text import storable
 from webordinary.core.work import BuildFailed, Built, Room
 from webordinary.sandbox.allowance import Allowance, Exited, Interrupted, OverBudget, Ran, TimedOut
 from webordinary.sandbox.choosing import probe
-from webordinary.sandbox.running import run_confined
+from webordinary.sandbox.run import run_confined
 from webordinary.sandbox.sandbox import Sandbox, SandboxUnavailable
 
 BUILD_SECONDS = 300.0

@@ -7,12 +7,10 @@ either, for it has worked on hostile bytes: only our own plain values are read f
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import io
 import os
 import pickle
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from typing import Any, Self, TypeVar
 from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.intake.read import read, read_each, unread
 from webordinary.system.bounded_child import GRACE_SECONDS, LENGTH
+from webordinary.system.processes import STANDARD_ERROR, ChildProcess, Program
 
 T = TypeVar("T")
 Mail = ParsedMail | UnreadableMail
@@ -89,22 +88,21 @@ class Bounded:
         except (OSError, EOFError) as error:
             raise OutOfBounds("its process died") from error
         finally:
-            if (
-                not worker.is_idle
-            ):  # asked and not answered, or retired: of no further use, whatever the reason
-                await asyncio.shield(_gone(worker.killed()))
+            if not worker.is_idle:  # asked and not answered, or retired: of no further use
+                await worker.end()
 
     async def close(self) -> None:
         """End all processes and wait until they are gone."""
-        await asyncio.gather(*(_gone(worker.killed()) for worker in self._all))
+        await asyncio.gather(*(worker.end() for worker in self._all))
 
 
 class _Worker:
-    """One process, started when it is first asked and again after it was killed."""
+    """One process, started when it is first asked and again after it was ended."""
 
     def __init__(self, memory_bytes: int) -> None:
         self._memory_bytes = memory_bytes
-        self._process: Process | None = None
+        self._process: ChildProcess | None = None
+        self._answers = asyncio.StreamReader()
         self._calls = 0
         self.is_idle = True
 
@@ -115,45 +113,34 @@ class _Worker:
     async def ask(self, request: bytes) -> bytes:
         self.is_idle = False
         process = self._process or await self._start()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(LENGTH.pack(len(request)) + request)
-        await process.stdin.drain()
-        (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+        process.pipe(0).write(LENGTH.pack(len(request)) + request)
+        (length,) = LENGTH.unpack(await self._answers.readexactly(LENGTH.size))
         if length > ANSWER_BYTES:
             raise EOFError
-        answer = await process.stdout.readexactly(length)
+        answer = await self._answers.readexactly(length)
         self._calls += 1
         self.is_idle = self._calls < CALLS_EACH
         return answer
 
-    async def _start(self) -> Process:
-        """A session of its own: a Ctrl-C reaches only us. It ends when its input does, so not after us."""
+    async def _start(self) -> ChildProcess:
+        """It ends when its input does, so not after us."""
         command = (sys.executable, "-P", "-m", "webordinary.system.bounded_child", str(self._memory_bytes))
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, start_new_session=True, env=_harmless_environment()
-        )
+        program = Program(command, stdin=None, environment=_harmless_environment())
+        self._answers = asyncio.StreamReader()
+        self._process = await ChildProcess.start(program, output=self._answers, errors=STANDARD_ERROR)
+        self._answers.set_transport(self._process.pipe(1))  # so that it can't fill our memory
         return self._process
 
-    def killed(self) -> Process | None:
-        """Kill the process, if there is one, and be ready to start another."""
+    async def end(self) -> None:
+        """End the process, if there is one, and be ready to start another."""
         process, self._process, self._calls, self.is_idle = self._process, None, 0, True
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        return process
+            await process.end()
 
 
 def _harmless_environment() -> dict[str, str]:
     """What Python needs, and none of our secrets: what is read in there is hostile."""
     return {name: value for name, value in os.environ.items() if name in PASSED_ON}
-
-
-async def _gone(process: Process | None) -> None:
-    """Wait until a killed process is gone and everything of it closed."""
-    if process is not None:
-        await process.wait()
-        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio leaves its pipes open
 
 
 class BoundedReader:

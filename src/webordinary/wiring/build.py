@@ -8,9 +8,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from webordinary.agents.builtin_handler import Echo, Sleep
-from webordinary.agents.command_handler import Command, find_program
-from webordinary.agents.narrated_handler import Narrated
+from webordinary.agents.handlers import Command, Echo, Logged, Sleep, find_program
 from webordinary.claim.worker import Shape, Worker
 from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.errors import BadInput
@@ -51,15 +49,15 @@ def build_hands(settings: Settings, backend: Backend) -> Hands:
     """Make whoever carries jobs out, told to the log when it starts and ends one."""
     match settings.handler:
         case "echo":
-            return Hands(Narrated(Echo()), name_of_hands(settings))
+            return Hands(Logged(Echo()), name_of_hands(settings))
         case "sleep":
-            return Hands(Narrated(Sleep()), name_of_hands(settings))
+            return Hands(Logged(Sleep()), name_of_hands(settings))
         case "command":
-            return Hands(Narrated(_command(settings)), name_of_hands(settings))
+            return Hands(Logged(_command(settings)), name_of_hands(settings))
         case _:
             name = name_of_hands(settings)
             workshop = open_workshop(settings, backend, SystemClock())
-            return Hands(Narrated(workshop.performance), name, workshop.close)
+            return Hands(Logged(workshop.performance), name, workshop.close)
 
 
 def _command(settings: Settings) -> Handler:

@@ -11,7 +11,7 @@ from pathlib import Path
 from claude_agent_sdk import Message
 
 from webordinary.agents.claude import telling
-from webordinary.agents.claude.attempt import KILL_AGAIN_SECONDS, Attempt, Heard
+from webordinary.agents.claude.attempt import Attempt, Heard
 from webordinary.agents.claude.launch import Launch, prepare
 from webordinary.agents.claude.options import ClaudeOptions
 from webordinary.agents.claude.transcript import AGENT
@@ -30,6 +30,7 @@ from webordinary.sandbox.allowance import Allowance
 from webordinary.sandbox.gateway import ModelGateway
 from webordinary.sandbox.process_limit import ProcessLimit
 from webordinary.sandbox.sandbox import Sandbox
+from webordinary.system.processes import KILL_AGAIN_SECONDS
 
 MINUTES_MAX = 30
 FORGOTTEN = "the earlier conversation could not be gone on with; starting afresh, with a summary of it"

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from claude_agent_sdk import (
     AssistantMessage,
@@ -22,9 +21,10 @@ from claude_agent_sdk import (
 
 from webordinary.agents.claude.launch import Launch
 from webordinary.sandbox.allowance import Ending, Interrupted
+from webordinary.sandbox.process_tree import ProcessTree
 from webordinary.sandbox.watchdog import Watchdog
+from webordinary.system.processes import kill_until, uncancelled
 
-KILL_AGAIN_SECONDS = 0.02  # a process that is just starting may not have had its child yet
 WRITTEN_SECONDS = 0.5  # for the transcript to be on the disk; it is there before the result, as far as seen
 LOOK_AGAIN_SECONDS = 0.01
 TROUBLE_CHARACTERS = 500
@@ -77,22 +77,22 @@ class Attempt:
         client = ClaudeSDKClient(self._launch.sdk_options(resume, heard.take_error))
         connecting = asyncio.ensure_future(client.connect())
         starting = asyncio.ensure_future(self._launch.started(connecting))
-        cancelled = await _wait_out(starting)
-        if (leader := starting.result()) is None:
-            heard.trouble = heard.trouble or str(connecting.exception())
-            _go_on(cancelled)
-            return heard
-        folders = (self._launch.room.tree, self._launch.room.home)
-        with Watchdog(leader, self._launch.allowance, folders) as self._watchdog:
-            try:
-                _go_on(cancelled)
-                await self._converse(client, connecting, prompt, heard)
-            finally:
-                self._client = None
-                heard.verdict = self._watchdog.verdict
-                ending = asyncio.ensure_future(_kill_and_close(client, connecting, self._watchdog))
-                _go_on(await _wait_out(ending))
-                ending.result()
+        try:
+            tree = await uncancelled(starting)  # so that there is something to kill when it is cancelled
+            if tree is None:
+                heard.trouble = heard.trouble or str(connecting.exception())
+                return heard
+            folders = (self._launch.room.tree, self._launch.room.home)
+            with Watchdog(tree, self._launch.allowance, folders) as self._watchdog:
+                try:
+                    await self._converse(client, connecting, prompt, heard)
+                finally:
+                    heard.verdict = self._watchdog.verdict
+                    tree.kill()  # at once: the last look of the watchdog may take a moment
+        finally:
+            self._client = None
+            if (tree := starting.result()) is not None:
+                await uncancelled(_kill_and_close(client, connecting, tree))
         return heard
 
     async def _converse(
@@ -147,14 +147,12 @@ class Attempt:
 
 
 async def _kill_and_close(
-    client: ClaudeSDKClient, connecting: asyncio.Future[None], watchdog: Watchdog
+    client: ClaudeSDKClient, connecting: asyncio.Future[None], tree: ProcessTree
 ) -> None:
     """Kill first; then the SDK has nothing to wait for. Kill until the leader, which goes last, has ended."""
-    watchdog.end(Interrupted())
+    tree.kill()
     closing = asyncio.ensure_future(_close(client, connecting))
-    while not closing.done():
-        await asyncio.wait((closing,), timeout=KILL_AGAIN_SECONDS)
-        watchdog.end(Interrupted())
+    await kill_until(tree, closing)
     closing.result()
 
 
@@ -162,19 +160,3 @@ async def _close(client: ClaudeSDKClient, connecting: asyncio.Future[None]) -> N
     """A start that is under way fails by itself when the program is gone; to cancel it takes longer."""
     await asyncio.gather(connecting, return_exceptions=True)
     await client.disconnect()
-
-
-async def _wait_out(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
-    """Let it end whatever happens; give a cancellation that came meanwhile, for it has to go on."""
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError as error:
-            cancelled = error
-    return cancelled
-
-
-def _go_on(cancelled: asyncio.CancelledError | None) -> None:
-    if cancelled is not None:
-        raise cancelled

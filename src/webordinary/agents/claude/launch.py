@@ -18,6 +18,7 @@ from webordinary.core.errors import NotFound
 from webordinary.core.work import Room
 from webordinary.sandbox.allowance import Allowance
 from webordinary.sandbox.process_limit import ProcessLimit
+from webordinary.sandbox.process_tree import ProcessTree
 from webordinary.sandbox.sandbox import Sandbox, Seen
 
 RETRIES = 2  # its own default is ten, with long pauses
@@ -72,11 +73,11 @@ class Launch:
             stderr=on_error,
         )
 
-    async def started(self, connecting: asyncio.Future[None]) -> int | None:
-        """Wait for the program's process number; None if the start failed before there was one."""
+    async def started(self, connecting: asyncio.Future[None]) -> ProcessTree | None:
+        """Wait for the program's process; None if the start failed before there was one."""
         while True:
             try:
-                return int(self.leader.read_text())
+                return ProcessTree(int(self.leader.read_text()))
             except (FileNotFoundError, ValueError):
                 if connecting.done():
                     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator
 
-from webordinary.agents.command_handler import PASSED_ON
+from webordinary.agents.handlers import PASSED_ON
 from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.main import CommandParser, build_parser
 from webordinary.wiring.setting_reader import PREFIX

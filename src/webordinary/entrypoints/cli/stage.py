@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -22,7 +21,8 @@ from webordinary.entrypoints.cli.invocation import own_command
 from webordinary.identify.mail_id import mail_id
 from webordinary.mail.smtp.relay import hand_in
 from webordinary.operations.first_start import SAMPLES
-from webordinary.system.child_processes import how_it_ended, send, start_child
+from webordinary.system.processes import ChildProcess, exit_words
+from webordinary.system.supervisor import start_child
 from webordinary.wiring.folders import sites_folder
 from webordinary.wiring.running import LOOPBACK, answers, free_port
 from webordinary.wiring.setting_reader import PREFIX
@@ -131,7 +131,7 @@ class Stage:
     def __init__(self, desk: Desk, watcher: Watcher) -> None:
         """Start with an empty pool."""
         self.desk, self.watcher = desk, watcher
-        self._pool: dict[str, Process] = {}
+        self._pool: dict[str, ChildProcess] = {}
         self._port = 0
         self._letters = open_letters(desk.settings)
 
@@ -155,7 +155,7 @@ class Stage:
         try:
             deadline = self.desk.clock.monotonic() + START_SECONDS
             while not await answers(self._port):
-                if gateway.returncode is not None or self.desk.clock.monotonic() > deadline:
+                if gateway.code is not None or self.desk.clock.monotonic() > deadline:
                     raise NotUp("the gateway did not come up")
                 await self.desk.clock.sleep(LOOK_SECONDS)
             yield
@@ -165,7 +165,7 @@ class Stage:
     async def _start(self, name: str) -> None:
         self._pool[name] = await self._process(name, WORKER)
 
-    async def _process(self, name: str, words: Sequence[str]) -> Process:
+    async def _process(self, name: str, words: Sequence[str]) -> ChildProcess:
         home = self.desk.settings.home
         environment = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
         environment[f"{PREFIX}WORK_AGENT"] = "demo"
@@ -178,8 +178,8 @@ class Stage:
         child, clock = self._pool[name], self.desk.clock
         deadline = clock.monotonic() + START_SECONDS
         while (worker := await self._shown(child.pid)) is None:
-            if child.returncode is not None:
-                raise NotUp(f"{name} ended at once: {how_it_ended(child.returncode)}")
+            if child.code is not None:
+                raise NotUp(f"{name} ended at once: {exit_words(child.code)}")
             if clock.monotonic() > deadline:
                 raise NotUp(f"{name} did not show itself within {START_SECONDS:g} s")
             await clock.sleep(LOOK_SECONDS)
@@ -196,16 +196,16 @@ class Stage:
         self._pool.clear()
         await self.watcher.look()
 
-    async def _stop_one(self, name: str, child: Process) -> None:
+    async def _stop_one(self, name: str, child: ChildProcess) -> None:
         """Told once: a worker that is told twice ends at once, and its lanes wait for their leases."""
-        send(child, signal.SIGTERM)
+        child.send_signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await child.wait()
         except TimeoutError:
-            send(child, signal.SIGKILL)
-            await child.wait()
             self.watcher.say(POOL, f"{name} did not leave and was killed")
+        finally:
+            await child.end()
 
     # --- what scenes do and ask -------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from webordinary.entrypoints.cli.logs import start_logging
 from webordinary.entrypoints.cli.up_greeting import Greeting, as_json, in_words
 from webordinary.entrypoints.cli.words import print_json
 from webordinary.operations.first_start import onboard_samples
-from webordinary.system.child_processes import Supervisor
+from webordinary.system.supervisor import Supervisor
 from webordinary.wiring.build import name_of_hands, short_host
 from webordinary.wiring.home_secrets import dashboard_token
 from webordinary.wiring.mail_services import open_mail_services, service_names

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
-import signal
-import tempfile
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from webordinary.core.errors import BackendUnavailable
+from webordinary.system.processes import ChildProcess, OutputHead, Program, uncancelled
 
 OUTPUT_BYTES = 64 * 2**20  # far more than any command here needs to say
 WORDS_BYTES = 8_192  # kept of what a command complains about
@@ -88,85 +85,21 @@ async def run_git(
 ) -> Ran:
     """Run git in a folder. `held` stay open in it: a lock is not free before the last of its users ended."""
     whole = {"PATH": os.environ.get("PATH", os.defpath)} | dict(ENVIRONMENT) | dict(environment)
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as complaints:
-        given.write(stdin)
-        given.seek(0)
-        starting = asyncio.create_subprocess_exec(
-            *("git", *_OPTIONS, *arguments),
-            stdin=given,
-            stdout=PIPE,
-            stderr=complaints,
-            env=whole,
-            cwd=folder,
-            pass_fds=tuple(held),
-            start_new_session=True,
-        )
-        child = await _started(asyncio.ensure_future(starting))
-        out = await _output(child, limit, seconds, arguments[0])
-        complaints.seek(0)
-        words = complaints.read(WORDS_BYTES).decode(errors="replace")
-    assert child.returncode is not None
-    return Ran(child.returncode, out[:limit], without_credentials(words), cut=len(out) > limit)
-
-
-async def _started(starting: asyncio.Future[Process]) -> Process:
-    """Wait for the start, which is quick; a cancellation is heeded when there is something to kill."""
-    cancelled: asyncio.CancelledError | None = None
-    while not starting.done():
-        try:
-            await asyncio.wait((starting,))
-        except asyncio.CancelledError as error:
-            cancelled = error
+    program = Program(("git", *_OPTIONS, *arguments), stdin, whole, folder, held)
+    out, complaints = OutputHead(limit), OutputHead(WORDS_BYTES)
     try:
-        child = starting.result()
+        child = await ChildProcess.start(program, output=out, errors=complaints)
     except FileNotFoundError as error:
         raise BackendUnavailable("git can't be started: is it installed?") from error
-    if cancelled is not None:
-        await _end(child)
-        raise cancelled
-    return child
-
-
-async def _output(child: Process, limit: int, seconds: float, what: str) -> bytes:
-    """Read what a command says until it ends; end it when it says too much or takes too long."""
-    assert child.stdout is not None
-    out = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            while len(out) <= limit and (piece := await child.stdout.read(65_536)):
-                out += piece
-            if len(out) <= limit:
-                await child.wait()
+            await child.wait_for_output(unless=out.cut)
     except TimeoutError as error:
-        raise BackendUnavailable(f"git {what} took longer than {seconds:.0f} seconds") from error
+        raise BackendUnavailable(f"git {arguments[0]} took longer than {seconds:.0f} seconds") from error
     finally:
-        await _end(child)
-    return bytes(out)
-
-
-async def _end(child: Process) -> None:
-    """Leave no process of the command: ask first, so that git removes its lock files."""
-    if child.returncode is None:
-        _signal(child, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                await _drained(child)
-    if child.returncode is None:
-        _signal(child, signal.SIGKILL)
-        await _drained(child)
-
-
-async def _drained(child: Process) -> None:
-    """Wait for the end, and read on meanwhile: a program that can't write may not end."""
-    assert child.stdout is not None
-    while await child.stdout.read(65_536):
-        pass
-    await child.wait()
-
-
-def _signal(child: Process, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, number)
+        await child.end(GRACE_SECONDS)
+    words = without_credentials(complaints.data.decode(errors="replace"))
+    return Ran(await child.wait(), bytes(out.data), words, cut=out.cut.is_set())
 
 
 def without_credentials(text: str) -> str:
@@ -182,15 +115,4 @@ def shown(words: str) -> str:
 
 async def in_thread(work: Callable[_P, _T], *given: _P.args, **named: _P.kwargs) -> _T:
     """Do file work beside the loop. A cancellation waits for its end: nothing goes on behind the next job."""
-    doing = asyncio.ensure_future(asyncio.to_thread(work, *given, **named))
-    cancelled: asyncio.CancelledError | None = None
-    while not doing.done():
-        try:
-            await asyncio.wait((doing,))
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        with contextlib.suppress(Exception):
-            doing.result()
-        raise cancelled
-    return doing.result()
+    return await uncancelled(asyncio.to_thread(work, *given, **named))

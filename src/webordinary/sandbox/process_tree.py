@@ -1,4 +1,4 @@
-"""A process and all its offspring, as the kernel tells of them: counted, weighed, signalled."""
+"""The offspring of a process, as the kernel shows it: counted, measured, signalled."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ AFTER_NAME_THREADS, AFTER_NAME_STARTED, AFTER_NAME_PAGES = 17, 19, 21  # fields 
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
-    """What a family uses just now."""
+class Usage:
+    """What it uses just now."""
 
     processes: int
     memory_bytes: int
 
 
-class Family:
-    """The offspring of one process of ours, and never that of another that was given its number later.
+class ProcessTree:
+    """See `Members`: the offspring of a process of ours, never that of one that got its number later.
 
     Offspring with a pid namespace of its own is found through that namespace's own /proc: going from parents
     to children takes the kernel so long in a fork bomb that the machine is out of numbers before it is over.
@@ -34,7 +34,7 @@ class Family:
 
     def __init__(self, pid: int) -> None:
         """Take the process by its number while it is surely there."""
-        self._pid, self._started = pid, _stat(Path(f"/proc/{pid}"))[AFTER_NAME_STARTED:][:1]
+        self.pid, self._started = pid, _stat(Path(f"/proc/{pid}"))[AFTER_NAME_STARTED:][:1]
         self._first: tuple[int, int] | None = (
             None  # of the namespace: its process, as we see it, and its number
         )
@@ -48,7 +48,7 @@ class Family:
         with contextlib.suppress(OSError), os.scandir(namespace) as entries:
             yield from islice((Path(entry.path) for entry in entries if entry.name.isdigit()), at_most)
 
-    def ask_to_end(self) -> None:
+    def terminate(self) -> None:
         """Ask every member to end."""
         for pid in self._offspring(MEMBERS_MAX):
             _send(pid, signal.SIGTERM)
@@ -62,7 +62,7 @@ class Family:
         for pid in self._offspring(MEMBERS_MAX):
             _send(pid, signal.SIGKILL)
 
-    def weigh(self, processes_max: int) -> Weight:
+    def usage(self, processes_max: int) -> Usage:
         """Count processes (no further than needed) with their threads, and their memory.
 
         Memory that they share is counted for each of them.
@@ -72,9 +72,9 @@ class Family:
             if fields := _stat(member):
                 processes += int(fields[AFTER_NAME_THREADS])
                 pages += int(fields[AFTER_NAME_PAGES])
-        return Weight(processes, pages * PAGE_BYTES)
+        return Usage(processes, pages * PAGE_BYTES)
 
-    def weigh_precisely(self) -> int:
+    def memory_bytes(self) -> int:
         """The memory with what is shared divided among those who share it. Slower."""
         return sum(map(_proportional_bytes, self.members()))
 
@@ -91,7 +91,7 @@ class Family:
         return sum(files.values())
 
     def _namespace(self) -> Path | None:
-        """The /proc of the family's own pid namespace, as soon as it has one and /proc is that one's."""
+        """The /proc of the tree's own pid namespace, as soon as it has one and /proc is that one's."""
         if self._first is None:
             for child in self._offspring(1):
                 number = _namespace_of(child)
@@ -104,9 +104,9 @@ class Family:
 
     def _offspring(self, at_most: int) -> Iterator[int]:
         """Go from parents to children, elders first."""
-        if not self._started or _stat(Path(f"/proc/{self._pid}"))[AFTER_NAME_STARTED:][:1] != self._started:
+        if not self._started or _stat(Path(f"/proc/{self.pid}"))[AFTER_NAME_STARTED:][:1] != self._started:
             return
-        generation = [self._pid]
+        generation = [self.pid]
         while generation and at_most > 0:
             generation = [child for parent in generation for child in _children(parent)][:at_most]
             at_most -= len(generation)

@@ -1,41 +1,23 @@
-"""Long-running children of this process: started, kept alive, and never left behind."""
+"""Keeps long-running children of this process alive, and never leaves one behind."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from webordinary.claim.backoff import Backoff
 from webordinary.ports.clock import Clock
+from webordinary.system.processes import STANDARD_ERROR, ChildProcess, Program, exit_words
 
 STEADY_SECONDS = 10.0  # a child that lived so long is started again without delay
 
 
 async def start_child(
-    command: Sequence[str], *, environment: Mapping[str, str] | None = None, stderr: int | None = None
-) -> Process:
-    """Start a program that shall not outlive us: its standard input closes when we end, however we end.
-
-    It has a session of its own, so that a Ctrl-C reaches only us; we tell it when to leave.
-    """
-    return await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=DEVNULL, stderr=stderr, env=environment, start_new_session=True
-    )
-
-
-def send(child: Process, number: signal.Signals) -> None:
-    """Signal a child that may be gone already."""
-    with contextlib.suppress(ProcessLookupError):
-        child.send_signal(number)
-
-
-def how_it_ended(code: int) -> str:
-    """Say in words what an exit status means."""
-    return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+    command: Sequence[str], *, environment: Mapping[str, str] | None = None, stderr: int = STANDARD_ERROR
+) -> ChildProcess:
+    """Start a program that shall not outlive us: its standard input closes when we end, however we end."""
+    return await ChildProcess.start(Program(command, stdin=None, environment=environment), errors=stderr)
 
 
 class Supervisor:
@@ -59,7 +41,7 @@ class Supervisor:
         self._environment, self._refusal = environment, refusal
         self.refused: str | None = None  # who will never run
         self._leaving = asyncio.Event()
-        self.children: dict[str, Process] = {}
+        self.children: dict[str, ChildProcess] = {}
 
     async def run(self) -> None:
         """Keep all of them running; ends when they were told to leave and have left."""
@@ -74,14 +56,13 @@ class Supervisor:
         """Let all children leave in their own time."""
         self._leaving.set()
         for child in self.children.values():
-            send(child, signal.SIGTERM)
+            child.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End all children at once."""
         self._leaving.set()
         for child in self.children.values():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(child.pid, signal.SIGKILL)
+            child.members.kill()
 
     async def _keep(self, name: str, command: Sequence[str]) -> None:
         backoff, starts = Backoff(self._clock), 0
@@ -100,17 +81,18 @@ class Supervisor:
                 return
             if lived > STEADY_SECONDS:
                 backoff.succeeded()
-            self._tell(f"{name} (pid {pid}) ended: {how_it_ended(code)}; starting it again")
+            self._tell(f"{name} (pid {pid}) ended: {exit_words(code)}; starting it again")
             await self._pause(backoff)
 
     async def _run_once(self, name: str, command: Sequence[str]) -> tuple[int, int]:
         child = self.children[name] = await start_child(command, environment=self._environment)
         try:
             if self._leaving.is_set():  # told while it was being started
-                send(child, signal.SIGTERM)
+                child.send_signal(signal.SIGTERM)
             return await child.wait(), child.pid
         finally:
-            if child.returncode is not None:
+            if child.code is not None:
+                await child.end()
                 del self.children[name]
 
     async def _pause(self, backoff: Backoff) -> None:
