@@ -15,7 +15,7 @@ NAME = "webordinary"
 
 def own_command() -> list[str]:
     """The words that start this very program again, whatever folder we stand in."""
-    return [sys.executable, "-P", "-m", "webordinary.entrypoints.cli"]
+    return [sys.executable, "-P", "-m", "webordinary"]
 
 
 def typed(*words: str, home: Path | None = None) -> str:
@@ -29,7 +29,7 @@ def _shortest_name() -> str:
     if called.name != NAME:
         called = Path(sys.executable).with_name(NAME)
     if not called.exists():
-        return f"{sys.executable} -m webordinary.entrypoints.cli"
+        return f"{sys.executable} -m webordinary"
     found = shutil.which(NAME)
     if found and Path(found).exists() and Path(found).samefile(called):
         return NAME
