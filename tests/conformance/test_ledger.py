@@ -8,7 +8,7 @@ from tests.conformance.world import AMELIA, AMELIA_2, BRAVO, CORAL, SOON, START,
 from webordinary.core.errors import NotFound
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.outcome import Done, Failed
+from webordinary.core.outcome import Done, Failed, Retry
 from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, LaneView, WorkerView
 
 # --- nothing yet ------------------------------------------------------------------------------------
@@ -226,8 +226,32 @@ async def test_history_comes_oldest_first_and_only_the_latest_of_it(world: World
     ]
     assert await world.ledger.history(AMELIA, limit=10) == whole
     assert await world.ledger.history(AMELIA, limit=2) == whole[1:]
-    assert await world.ledger.history(AMELIA, limit=10, job=job) == whole[1:2]
     assert await world.ledger.history(BRAVO, limit=10) == []
+
+
+async def test_a_jobs_history_is_its_own_and_its_lanes_while_it_was_there(world: World) -> None:
+    """However much happened in its lane since, an old job's page tells its own story."""
+    first = await world.start()
+    world.clock.advance(1)
+    await world.broker.settle(first, Retry("the model did not answer"), more=False)
+    world.clock.advance(3600)
+    again = await world.broker.next_job(first.claim, wait=0)
+    assert again is not None
+    await world.broker.settle(again, Done("done"), more=False)
+    world.clock.advance(1)
+    await world.broker.release(again.claim)
+    world.clock.advance(1)
+    second = await world.start()
+    await world.broker.release(second.claim)
+    view = await world.view(first.job.id)
+    story = await world.ledger.history(AMELIA, limit=10, job=view)
+    assert [(event.what, event.job) for event in story] == [
+        (Happening.CLAIMED, None),
+        (Happening.RETRY, first.job.id),
+    ]
+    assert await world.ledger.history(AMELIA, limit=1, job=view) == story[1:]
+    later = await world.ledger.history(AMELIA, limit=10, job=await world.view(second.job.id))
+    assert [event.what for event in later] == [Happening.CLAIMED, Happening.HANDED_BACK, Happening.RELEASED]
 
 
 async def test_history_can_be_told_over_all_lanes(world: World) -> None:

@@ -188,7 +188,8 @@ class World:
         return (await self.ledger.lane(lane)).waiting_since is not None
 
     async def happenings(self, lane: Lane = AMELIA, job: JobId | None = None) -> list[Happening]:
-        return [event.what for event in await self.ledger.history(lane, limit=1000, job=job)]
+        events = await self.ledger.history(lane, limit=1000, job=await self.view(job) if job else None)
+        return [event.what for event in events if job in (None, event.job)]
 
     async def everything(self) -> Everything:
         return await everything(self.ledger)

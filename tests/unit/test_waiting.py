@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from webordinary.core.claim import WorkerId
-from webordinary.core.estimates import Known
+from webordinary.core.estimates import Estimates
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
@@ -140,7 +140,7 @@ def done(lane: Lane, seconds: float) -> JobView:
     )  # fmt: skip
 
 
-def estimated(lane: LaneView, known: Known, *workers: WorkerView) -> Reason:
+def estimated(lane: LaneView, known: Estimates, *workers: WorkerView) -> Reason:
     return why(lane, workers or (FULL,), LIMITS, NOW, known)
 
 
@@ -149,7 +149,7 @@ OWN_JOBS = [done(LANE, seconds) for seconds in (20.0, 47.0, 90.0)]
 
 
 def test_a_busy_owner_is_estimated_from_the_lanes_own_jobs() -> None:
-    known = Known([*OWN_JOBS, *(done(OTHER, 1.0) for _ in range(9))])
+    known = Estimates(LIMITS, NOW, [*OWN_JOBS, *(done(OTHER, 1.0) for _ in range(9))])
     busy = estimated(replace(RUNNING, depth=3), known)
     assert busy.expected == NOW - 7 + 47
     assert busy.text.endswith(
@@ -161,14 +161,14 @@ def test_a_busy_owner_is_estimated_from_the_lanes_own_jobs() -> None:
 
 
 def test_a_lane_with_few_jobs_is_compared_with_everybody() -> None:
-    busy = estimated(replace(RUNNING, depth=2), Known([done(OTHER, 30.0)]))
+    busy = estimated(replace(RUNNING, depth=2), Estimates(LIMITS, NOW, [done(OTHER, 30.0)]))
     assert busy.expected == NOW - 7 + 30
     assert "(the last job took 30 s)" in busy.text
 
 
 def test_a_job_that_takes_longer_than_usual_is_given_no_end() -> None:
     """An estimate that has passed is no estimate."""
-    late = estimated(RUNNING, Known([done(OTHER, 5.0)]))
+    late = estimated(RUNNING, Estimates(LIMITS, NOW, [done(OTHER, 5.0)]))
     assert late.expected is None
     assert "longer than usual (the last job took 5.0 s)" in late.text
 
@@ -177,7 +177,7 @@ HELD = replace(RUNNING, lane=OTHER)
 
 
 def test_a_lane_without_a_free_worker_is_told_when_a_slot_may_come() -> None:
-    full = estimated(WAITING, Known(OWN_JOBS, [HELD, WAITING]))
+    full = estimated(WAITING, Estimates(LIMITS, NOW, OWN_JOBS, [HELD, WAITING]))
     assert (full.cause, full.expected) == (Cause.NO_FREE_WORKER, NOW - 7 + 47)
     assert "in about 40 s, as an estimate" in full.text
     assert full.until == NOW - 7 + LIMITS.job_budget_seconds
@@ -185,27 +185,30 @@ def test_a_lane_without_a_free_worker_is_told_when_a_slot_may_come() -> None:
 
 def test_lanes_that_waited_longer_go_first() -> None:
     first = replace(WAITING, lane=Lane("choir", "lena"), waiting_since=NOW - 60)
-    full = estimated(WAITING, Known(OWN_JOBS, [HELD, first, WAITING]))
+    full = estimated(WAITING, Estimates(LIMITS, NOW, OWN_JOBS, [HELD, first, WAITING]))
     assert "1 lane waited longer" in full.text
     assert full.expected == NOW - 7 + 47 + 47
     assert full.until is None  # nobody knows how long the first one will take
 
 
 def test_an_idle_claim_is_exchanged_within_a_moment() -> None:
-    full = estimated(WAITING, Known(OWN_JOBS, [replace(OWNED, lane=OTHER), HELD]))
+    full = estimated(WAITING, Estimates(LIMITS, NOW, OWN_JOBS, [replace(OWNED, lane=OTHER), HELD]))
     assert full.expected == NOW + LIMITS.exchange_grace_seconds
 
 
 def test_a_lane_with_a_backlog_has_its_turn_first() -> None:
     long = replace(HELD, depth=9, claimed_at=NOW - 5)
-    assert estimated(WAITING, Known([done(OTHER, 10.0)], [long])).expected == NOW - 5 + LIMITS.turn_seconds
+    assert (
+        estimated(WAITING, Estimates(LIMITS, NOW, [done(OTHER, 10.0)], [long])).expected
+        == NOW - 5 + LIMITS.turn_seconds
+    )
 
 
 def test_without_any_ended_job_only_the_latest_is_told() -> None:
-    full = estimated(WAITING, Known((), [HELD]))
+    full = estimated(WAITING, Estimates(LIMITS, NOW, (), [HELD]))
     assert (full.expected, full.until) == (None, NOW - 7 + LIMITS.job_budget_seconds)
     assert "estimate" not in full.text
-    late = estimated(WAITING, Known([done(OTHER, 2.0)], [HELD]))
+    late = estimated(WAITING, Estimates(LIMITS, NOW, [done(OTHER, 2.0)], [HELD]))
     assert late.expected is None
     assert "what runs takes longer than usual" in late.text
 

@@ -129,3 +129,9 @@ class LaneEvent:
     fence: int
     job: JobId | None
     note: str
+
+    def is_about(self, job: JobView) -> bool:
+        """Whether it happened to the job, or to its lane while the job was there."""
+        if self.job is not None or self.lane != job.lane:
+            return self.job == job.id
+        return job.submitted_at <= self.at and (job.finished_at is None or self.at <= job.finished_at)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from webordinary.core.claim import WorkerId
-from webordinary.core.estimates import Known, Pace, pace, turn
+from webordinary.core.estimates import Estimates, Pace
 from webordinary.core.job import JobId, JobState
 from webordinary.core.limits import Limits
 from webordinary.core.views import LaneView, WorkerView
@@ -15,7 +15,6 @@ from webordinary.core.views import LaneView, WorkerView
 SILENT_BEATS = 2  # an owner that missed so many beats is probably lost
 TAKEN_WITHIN_SECONDS = 5.0  # a free worker takes a waiting lane at once; longer means it does not want to
 SWEEP_JITTER = 1.5  # a sweep comes after at most so many times its interval
-NOTHING_KNOWN = Known()
 
 
 class Cause(StrEnum):
@@ -58,17 +57,22 @@ class Reason:
 
 
 def why(
-    lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float, known: Known = NOTHING_KNOWN
+    lane: LaneView,
+    workers: Sequence[WorkerView],
+    limits: Limits,
+    now: float,
+    estimates: Estimates | None = None,
 ) -> Reason:
     """Say what a lane waits for. `workers` are those that showed themselves within a lease.
 
-    Causes in `ESTIMATED` say when it goes on, as far as that can be estimated from what is `known`.
+    Causes in `ESTIMATED` say when it goes on, as far as that can be estimated.
     """
+    estimates = estimates or Estimates(limits, now)
     if lane.head is None:
         return _without_work(lane, limits, now)
     if lane.owned_at(now):
-        return _silent(lane, workers, limits, now) or _owned(lane, limits, now, known)
-    return _held_back(lane, now) or _unowned(lane, workers, limits, now, known)
+        return _silent(lane, workers, limits, now) or _owned(lane, limits, now, estimates)
+    return _held_back(lane, now) or _unowned(lane, workers, limits, now, estimates)
 
 
 def _without_work(lane: LaneView, limits: Limits, now: float) -> Reason:
@@ -95,7 +99,7 @@ def _silent(lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: 
     return Reason(Cause.OWNER_SILENT, text, lane.lease_until, lane.worker, _head(lane), lane.depth - 1)
 
 
-def _owned(lane: LaneView, limits: Limits, now: float, known: Known) -> Reason:
+def _owned(lane: LaneView, limits: Limits, now: float, estimates: Estimates) -> Reason:
     running, behind = lane.running, lane.depth - 1
     if running is None:
         starting = f"{lane.worker} holds it and starts its next job now"
@@ -104,7 +108,7 @@ def _owned(lane: LaneView, limits: Limits, now: float, known: Known) -> Reason:
         )
     began = running.started_at or now
     until = began + limits.job_budget_seconds
-    usual = pace(lane.lane, known.ended)
+    usual = estimates.pace(lane.lane)
     expected = min(began + usual.seconds, until) if usual else None
     if expected is not None and expected <= now:
         expected = None  # it takes longer than usual: how much longer, nobody knows
@@ -142,7 +146,7 @@ def _held_back(lane: LaneView, now: float) -> Reason | None:
 
 
 def _unowned(
-    lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float, known: Known
+    lane: LaneView, workers: Sequence[WorkerView], limits: Limits, now: float, estimates: Estimates
 ) -> Reason:
     behind, job = lane.depth - 1, _head(lane)
     taking = [worker for worker in workers if not worker.draining]
@@ -156,7 +160,7 @@ def _unowned(
         )
         return Reason(Cause.OWNER_LOST, text, now + sweep, lane.worker, job, behind)
     if all(len(worker.lanes) >= worker.slots for worker in taking):
-        return _all_taken(lane, taking, limits, now, known)
+        return _all_taken(lane, taking, now, estimates)
     waited = now - lane.waiting_since if lane.waiting_since is not None else 0.0
     if waited > TAKEN_WITHIN_SECONDS:
         text = "a worker has a free slot and does not take it: is it tied to another lane (--only), or stuck?"
@@ -164,12 +168,10 @@ def _unowned(
     return Reason(Cause.BEING_CLAIMED, "a free worker claims it now", job=job, behind=behind)
 
 
-def _all_taken(
-    lane: LaneView, taking: Sequence[WorkerView], limits: Limits, now: float, known: Known
-) -> Reason:
+def _all_taken(lane: LaneView, taking: Sequence[WorkerView], now: float, estimates: Estimates) -> Reason:
     text = f"{_taken(sum(worker.slots for worker in taking), len(taking))}; it goes on when one is free"
     text += " or idle, or has had its turn"
-    coming, usual = turn(lane, known, limits, now), pace(lane.lane, known.ended)
+    coming, usual = estimates.turn(lane), estimates.pace(lane.lane)
     if coming and coming.ahead:
         text += f"; {counted(coming.ahead, 'lane')} waited longer"
     if coming and usual:

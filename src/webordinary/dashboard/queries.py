@@ -163,21 +163,11 @@ async def job_case(parts: Parts, job: JobId) -> JobCase:
     return JobCase(
         view,
         reason,
-        about(view, await backend.ledger.history(view.lane, limit=HISTORY_SHOWN)),
+        await backend.ledger.history(view.lane, limit=HISTORY_SHOWN, job=view),
         await backend.journal.events(view.id, limit=EVENTS_SHOWN),
         await backend.outbox.letters(limit=LETTERS_OF_A_JOB, about=view.id),
         await backend.mailbox.mail(MailId(view.message_id)),
     )
-
-
-def about(job: JobView, events: Sequence[LaneEvent]) -> list[LaneEvent]:
-    """What happened to the job itself, and to its lane while it was there."""
-    until = job.finished_at if job.finished_at is not None else float("inf")
-    return [
-        event
-        for event in events
-        if event.job == job.id or (event.job is None and job.submitted_at <= event.at <= until)
-    ]
 
 
 # --- mail -------------------------------------------------------------------------------------------

@@ -39,9 +39,10 @@ class Ledger(Protocol):
         """Show one job; a unique beginning of its id is enough."""
         ...
 
-    async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
-        """Tell what happened to a lane (to one job in it; or, with None, to any lane).
+    async def history(self, lane: Lane | None, *, limit: int, job: JobView | None = None) -> list[LaneEvent]:
+        """Tell what happened to a lane; with None, to any lane.
 
+        With a job of the lane: what happened to it, and to its lane meanwhile (`LaneEvent.is_about`).
         Oldest first, the latest `limit` events.
         """
         ...

@@ -29,6 +29,7 @@ from webordinary.core.lane import Lane
 from webordinary.core.views import Happening, JobView, LaneEvent, LaneView, WorkerView
 
 PAGE = 100
+EVENTS_LOOKED_AT = 2_000
 BEGINNINGS = 2  # of two jobs that begin alike nobody knows which is meant
 
 
@@ -209,17 +210,18 @@ class AwsLedger:
 
     # --- history ----------------------------------------------------------------------------------
 
-    async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
-        """See `Ledger.history`."""
-        found: list[Item] = []
-        last = "~" if lane is None else "event ~"
-        while len(found) < limit:
+    async def history(self, lane: Lane | None, *, limit: int, job: JobView | None = None) -> list[LaneEvent]:
+        """See `Ledger.history`. For an old job only so many events of its lane are looked at."""
+        found: list[LaneEvent] = []
+        last, seen = "~" if lane is None else "event ~", 0
+        while len(found) < limit and seen < EVENTS_LOOKED_AT:
             page = await self._dynamo.query(self._events(lane, last), limit=limit)
             if not page:
                 break
-            found += [item for item in page if job in (None, item.get("job"))]
-            last = page[-1]["order" if lane is None else "entry"]
-        return [_event(item) for item in found[:limit][::-1]]
+            events = [_event(item) for item in page]
+            found += [event for event in events if job is None or event.is_about(job)]
+            last, seen = page[-1]["order" if lane is None else "entry"], seen + len(page)
+        return found[:limit][::-1]
 
     def _events(self, lane: Lane | None, before: str) -> Where:
         table = self._settings.ledger

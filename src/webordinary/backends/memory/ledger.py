@@ -97,10 +97,12 @@ class MemoryLedger:
             raise NotFound(f"there is no job {job}" if not found else f"several jobs begin with {job}")
         return (exact or found[0]).view()
 
-    async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
+    async def history(self, lane: Lane | None, *, limit: int, job: JobView | None = None) -> list[LaneEvent]:
         """See `Ledger.history`."""
         events = [
-            event for event in self._rows.events if lane in (None, event.lane) and job in (None, event.job)
+            event
+            for event in self._rows.events
+            if lane in (None, event.lane) and (job is None or event.is_about(job))
         ]
         return events[-limit:]
 

@@ -46,13 +46,10 @@ class SqliteJournal:
 
     async def left(self, lane: Lane, session: str | None = None) -> Facts:
         """See `Journal.left`."""
-        row = self._engine.read(
-            lambda tx: tx.one(
-                "SELECT facts FROM jobs WHERE lane = ? AND facts IS NOT NULL AND session = IFNULL(?, session)"
-                " ORDER BY seq DESC LIMIT 1",
-                (lane.key, session),
-            )
-        )
+        of_session = "" if session is None else " AND session = :session"
+        which = f"lane = :lane AND facts IS NOT NULL{of_session}"
+        sql = f"SELECT facts FROM jobs WHERE {which} ORDER BY seq DESC LIMIT 1"
+        row = self._engine.read(lambda tx: tx.one(sql, {"lane": lane.key, "session": session}))
         return facts_from_json(row[0] if row else None)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from webordinary.backends.facts_json import facts_from_json
 from webordinary.backends.polling import poll_result
 from webordinary.backends.sqlite.engine import Engine
@@ -12,11 +14,18 @@ from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import NotFound
 from webordinary.core.job import ENDED, Intent, JobId, JobState
+from webordinary.core.job import OPEN as OPEN_STATES
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, LaneView, WorkerView
 from webordinary.ports.clock import Clock
 
+
+def _listed(states: Iterable[JobState]) -> str:
+    return ", ".join(sorted(f"'{state}'" for state in states))
+
+
+_ENDED = "finished_at IS NOT NULL"
 _JOB = (
     "SELECT id, lane, state, instruction, message_id, arrival, attempt, submitted_at, started_at,"
     " finished_at, due_at, worker, fence, interrupted, interrupted_by, note,"
@@ -26,16 +35,36 @@ _LANE = (
     "SELECT lanes.lane, lanes.worker, lanes.fence, claimed_at, last_activity, lease_until, wanted_since,"
     " failures, parked_until,"
     f" (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.{OPEN}),"
-    " (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state = 'dead'),"
+    f" (SELECT COUNT(*) FROM jobs WHERE jobs.lane = lanes.lane AND jobs.state = 'dead' AND jobs.{_ENDED}),"
     " head.id, head.state, head.attempt, head.fence, head.due_at, head.started_at, head.submitted_at"
     " FROM lanes LEFT JOIN jobs AS head ON head.seq = (SELECT seq FROM jobs"
     f" WHERE jobs.lane = lanes.lane AND jobs.{OPEN} ORDER BY seq LIMIT 1)"
 )
-_BUSY = "(head.seq IS NOT NULL OR (lanes.worker IS NOT NULL AND lanes.lease_until > ?))"
-_COUNTS = (  # each half by its own index
-    "SELECT state, COUNT(*) FROM jobs WHERE finished_at IS NOT NULL GROUP BY state"
-    f" UNION ALL SELECT state, COUNT(*) FROM jobs WHERE {OPEN} GROUP BY state"
-)
+# The next few lanes with work, from one to the next in the index of open jobs; and those that somebody holds.
+_BUSY = f"""
+    lanes.lane IN (
+        WITH RECURSIVE busy (lane) AS (
+            SELECT MIN(lane) FROM jobs WHERE {OPEN} AND lane > :after
+            UNION ALL SELECT (SELECT MIN(lane) FROM jobs WHERE {OPEN} AND lane > busy.lane)
+            FROM busy WHERE busy.lane IS NOT NULL LIMIT :limit)
+        SELECT lane FROM busy
+        UNION SELECT lane FROM lanes WHERE worker IS NOT NULL AND lease_until > :now)
+"""
+_COUNTS = f"""
+    SELECT state, jobs FROM job_counts
+    UNION ALL SELECT state, COUNT(*) FROM jobs WHERE state IN ({_listed(OPEN_STATES)}) GROUP BY state
+"""
+_EVENT = "SELECT at, lane, what, worker, fence, job, note FROM history"
+# What happened to a job; and to its lane while it was there.
+_STORY = f"""
+    {_EVENT} WHERE event IN (
+        SELECT event FROM (SELECT event FROM history WHERE job = :job ORDER BY event DESC LIMIT :limit)
+        UNION ALL SELECT event FROM (
+            SELECT event FROM history WHERE lane = :lane AND job IS NULL
+                AND at BETWEEN :since AND IFNULL(:until, 9e999)
+            ORDER BY at DESC LIMIT :limit))
+    ORDER BY event DESC LIMIT :limit
+"""
 _WORKERS = (
     "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers"
     " WHERE seen_at + ? > ? ORDER BY worker"
@@ -78,9 +107,10 @@ class SqliteLedger:
 
     async def lanes(self, *, limit: int, after: Lane | None = None, busy: bool = False) -> list[LaneView]:
         """See `Ledger.lanes`."""
-        sql = f"{_LANE} WHERE lanes.lane > ? AND (? OR {_BUSY}) ORDER BY lanes.lane LIMIT ?"
+        which = f" AND {_BUSY}" if busy else ""
+        sql = f"{_LANE} WHERE lanes.lane > :after{which} ORDER BY lanes.lane LIMIT :limit"
         first = after.key if after else ""
-        rows = self._engine.read(lambda tx: tx.all(sql, (first, not busy, tx.now, limit)))
+        rows = self._engine.read(lambda tx: tx.all(sql, {"after": first, "limit": limit, "now": tx.now}))
         return [_lane_view(row) for row in rows]
 
     async def lane(self, lane: Lane) -> LaneView:
@@ -99,21 +129,8 @@ class SqliteLedger:
         before: JobId | None = None,
     ) -> list[JobView]:
         """See `Ledger.jobs`."""
-        wheres, values, order = ["1"], list[object](), "seq"
-        if lane is not None:
-            wheres.append("lane = ?")
-            values.append(lane.key)
-        if state is not None:
-            wheres.append(f"finished_at IS {'NOT ' if state in ENDED else ''}NULL AND state = ?")
-            values.append(state.value)
-            order = (
-                "seq" if state in ENDED else "+seq"
-            )  # sort the few open ones; or all would be walked through
-        if before is not None:
-            wheres.append("seq < (SELECT seq FROM jobs WHERE id = ?)")
-            values.append((await self.job(before)).id)
-        sql = f"{_JOB} WHERE {' AND '.join(wheres)} ORDER BY {order} DESC LIMIT ?"
-        return [_job_view(row) for row in self._engine.read(lambda tx: tx.all(sql, (*values, limit)))]
+        first = (await self.job(before)).id if before is not None else None
+        return [_job_view(row) for row in self._engine.read(lambda tx: _jobs(tx, limit, lane, state, first))]
 
     async def job(self, job: JobId) -> JobView:
         """See `Ledger.job`."""
@@ -127,18 +144,20 @@ class SqliteLedger:
             raise NotFound(f"there is no job {job}" if not rows else f"several jobs begin with {job}")
         return _job_view(rows[0])
 
-    async def history(self, lane: Lane | None, *, limit: int, job: JobId | None = None) -> list[LaneEvent]:
+    async def history(self, lane: Lane | None, *, limit: int, job: JobView | None = None) -> list[LaneEvent]:
         """See `Ledger.history`."""
-        which = "lane = ?" if lane is not None else "? IS NULL"  # each with the index it needs
-        sql = (
-            "SELECT at, lane, what, worker, fence, job, note FROM history"
-            f" WHERE {which} AND (? IS NULL OR job = ?) ORDER BY event DESC LIMIT ?"
-        )
-        key = lane.key if lane is not None else None
-        rows = self._engine.read(lambda tx: tx.all(sql, (key, job, job, limit)))
+        sql, values = f"{_EVENT} ORDER BY event DESC LIMIT :limit", dict[str, object](limit=limit)
+        if lane is not None:
+            sql = f"{_EVENT} WHERE lane = :lane ORDER BY event DESC LIMIT :limit"
+            values["lane"] = lane.key
+        if job is not None:
+            sql = _STORY
+            values |= {"job": job.id, "since": job.submitted_at, "until": job.finished_at}
         return [
             LaneEvent(at, Lane.from_key(key), Happening(what), worker, fence, about, note)
-            for at, key, what, worker, fence, about, note in reversed(rows)
+            for at, key, what, worker, fence, about, note in reversed(
+                self._engine.read(lambda tx: tx.all(sql, values))
+            )
         ]
 
     async def counts(self) -> dict[JobState, int]:
@@ -151,6 +170,31 @@ class SqliteLedger:
     async def result(self, job: JobId, *, wait: float) -> JobView:
         """See `Ledger.result`."""
         return await poll_result(self._wakeups, self._clock, job, wait, self.job)
+
+
+def _jobs(tx: Tx, limit: int, lane: Lane | None, state: JobState | None, before: JobId | None) -> list[Row]:
+    values: dict[str, object] = {"limit": limit, "lane": lane.key if lane else None, "before": before}
+    wheres = ["seq < (SELECT seq FROM jobs WHERE id = :before)"] if before is not None else []
+    if lane is not None:
+        return tx.all(_of_lane(state, wheres), values)
+    if state is not None:
+        wheres.append(f"state = '{state}'")
+    where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
+    return tx.all(f"{_JOB}{where} ORDER BY seq DESC LIMIT :limit", values)
+
+
+def _of_lane(state: JobState | None, wheres: Sequence[str]) -> str:
+    """Jobs of a lane: the latest of each state that was asked for, each by its index; of these the latest."""
+    ended = [one for one in JobState if one in ENDED and state in (None, one)]
+    kinds = [[_ENDED, f"state = '{one}'"] for one in ended]
+    if state is None or state not in ENDED:
+        kinds.append([OPEN, *([f"state = '{state}'"] if state else [])])
+    latest = " UNION ALL ".join(
+        f"SELECT seq FROM (SELECT seq FROM jobs WHERE {' AND '.join(['lane = :lane', *kind, *wheres])}"
+        " ORDER BY seq DESC LIMIT :limit)"
+        for kind in kinds
+    )
+    return f"{_JOB} WHERE seq IN ({latest}) ORDER BY seq DESC LIMIT :limit"
 
 
 def _job_view(row: Row) -> JobView:

@@ -233,6 +233,29 @@ MIGRATIONS: tuple[str, ...] = (
     END;
     ALTER TABLE mails ADD COLUMN language TEXT;
     """,
+    """
+    -- Lists, counts and a job's story cost the same however many jobs have ended.
+    DROP INDEX jobs_dead;
+    DROP INDEX jobs_ended;
+    CREATE INDEX jobs_by_state ON jobs (state, seq);
+    CREATE INDEX jobs_ended_of_lane ON jobs (lane, state, seq) WHERE finished_at IS NOT NULL;
+    CREATE INDEX jobs_with_facts_of_session ON jobs (lane, session, seq) WHERE facts IS NOT NULL;
+    CREATE INDEX history_of_job ON history (job, event) WHERE job IS NOT NULL;
+    CREATE INDEX history_in_time ON history (lane, at) WHERE job IS NULL;
+    CREATE TABLE job_counts (
+        state TEXT PRIMARY KEY,                    -- of those that have ended; open ones are few
+        jobs  INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    INSERT INTO job_counts SELECT state, COUNT(*) FROM jobs WHERE finished_at IS NOT NULL GROUP BY state;
+    CREATE TRIGGER jobs_count_ended AFTER UPDATE OF state ON jobs WHEN NEW.finished_at IS NOT NULL
+    BEGIN
+        INSERT INTO job_counts VALUES (NEW.state, 1) ON CONFLICT DO UPDATE SET jobs = jobs + 1;
+    END;
+    CREATE TRIGGER jobs_count_no_more AFTER UPDATE OF state ON jobs WHEN OLD.finished_at IS NOT NULL
+    BEGIN
+        UPDATE job_counts SET jobs = jobs - 1 WHERE state = OLD.state;
+    END;
+    """,
 )
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -33,12 +33,14 @@ class Desk:
     backend: Backend
     clock: Clock
 
-    async def lanes(self, limit: int = LIST_MAX) -> list[LaneView]:
-        """List lanes by name, page by page."""
+    async def lanes(self, limit: int = LIST_MAX, *, busy: bool = False) -> list[LaneView]:
+        """List lanes by name, page by page; with `busy` only those that have work or an owner."""
         found: list[LaneView] = []
         while len(found) < limit:
             after = found[-1].lane if found else None
-            page = await self.backend.ledger.lanes(limit=min(PAGE, limit - len(found)), after=after)
+            page = await self.backend.ledger.lanes(
+                limit=min(PAGE, limit - len(found)), after=after, busy=busy
+            )
             found += page
             if len(page) < PAGE:
                 break

@@ -51,7 +51,7 @@ async def show(args: argparse.Namespace, desk: Desk) -> int:
     """Show the job and its timeline."""
     ledger = desk.backend.ledger
     job, mail = await _with_message_id(await ledger.job(JobId(args.job)), desk)
-    events = _about(job, await ledger.history(job.lane, limit=EVENTS_MAX))
+    events = await ledger.history(job.lane, limit=EVENTS_MAX, job=job)
     said = await desk.backend.journal.events(job.id, limit=EVENTS_MAX)
     reason = await desk.reason(job) if job.state not in ENDED else None
     patch = await _patch(job, desk) if args.diff else ""
@@ -86,16 +86,6 @@ async def _patch(job: JobView, desk: Desk) -> str:
 def _said(job: JobView, said: Sequence[KeptEvent]) -> list[str]:
     first = job.submitted_at
     return [f"  {one.at - first:+9.2f} s  {one.kind.value:<8} {one_line(one.text, 160)}" for one in said]
-
-
-def _about(job: JobView, events: Sequence[LaneEvent]) -> list[LaneEvent]:
-    """What happened to the job itself, and to its lane while it was there."""
-    until = job.finished_at if job.finished_at is not None else float("inf")
-    return [
-        event
-        for event in events
-        if event.job == job.id or (event.job is None and job.submitted_at <= event.at <= until)
-    ]
 
 
 def in_words(

@@ -36,6 +36,7 @@ from webordinary.wiring.running import LOOPBACK, Running, running
 
 WATCH_SECONDS = 1.0
 LANES_SHOWN = 20
+LANES_LOOKED_AT = 500  # more are told as "500 and more"
 HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
 
@@ -60,6 +61,7 @@ class Picture:
     workers: list[WorkerView]
     jobs: dict[JobState, int]
     lanes: list[tuple[LaneView, Reason]]  # those that have work
+    more_lanes: bool  # than were looked at
     running: Running | None = None  # what `up` runs here
     bouncing: tuple[Bouncing, ...] = ()  # addresses whose mail comes back
 
@@ -67,7 +69,8 @@ class Picture:
 async def look(desk: Desk) -> Picture:
     """Read everything that `status` shows."""
     ledger, home = desk.backend.ledger, desk.settings.home
-    with_work = [lane for lane in await desk.lanes() if lane.depth]
+    busy = await ledger.lanes(limit=LANES_LOOKED_AT + 1, busy=True)
+    with_work = [lane for lane in busy[:LANES_LOOKED_AT] if lane.depth]
     return Picture(
         desk.clock.now(),
         str(home),
@@ -75,6 +78,7 @@ async def look(desk: Desk) -> Picture:
         await ledger.workers(),
         await ledger.counts(),
         await desk.reasons(with_work),
+        len(busy) > LANES_LOOKED_AT,
         running(home),
         tuple(await unreachable(desk.backend.bounces, desk.backend.directory, limit=LIST_MAX)),
     )
@@ -117,6 +121,7 @@ def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
         ],
         "jobs": picture.jobs,
         "lanes": [{**_fields(lane), "why": reason} for lane, reason in picture.lanes],
+        "more_lanes": picture.more_lanes,
         "bouncing": [to_json(one) for one in picture.bouncing],
     }
 
@@ -214,8 +219,10 @@ def _lanes(picture: Picture, desk: Desk) -> str:
         [str(lane.lane), (reason.cause.value, cause_colour(reason.cause)), f"{lane.depth:,}", reason.text]
         for lane, reason in ordered
     ]
-    shown = f"{title}    {len(lanes):,} with work\n{table(('LANE', 'STATE', 'JOBS', 'WHY'), rows, '  ')}"
+    many = f"{len(lanes):,} and more" if picture.more_lanes else f"{len(lanes):,}"
+    shown = f"{title}    {many} with work\n{table(('LANE', 'STATE', 'JOBS', 'WHY'), rows, '  ')}"
     if len(lanes) > LANES_SHOWN:
         more = typed("lanes", home=desk.settings.home)
-        shown += painted(f"\n  and {len(lanes) - LANES_SHOWN:,} more: {more}", FAINT)
+        hidden = "others" if picture.more_lanes else f"{len(lanes) - LANES_SHOWN:,} more"
+        shown += painted(f"\n  and {hidden}: {more}", FAINT)
     return shown

@@ -35,7 +35,7 @@ async def _why(args: argparse.Namespace, desk: Desk) -> int:
     if args.lane:
         lanes = [await desk.backend.ledger.lane(args.lane)]
     else:
-        lanes = [lane for lane in await desk.lanes() if lane.depth]
+        lanes = [lane for lane in await desk.lanes(busy=True) if lane.depth]
     reasons = await desk.reasons(lanes)
     if args.json:
         found = [as_json(lane, reason) for lane, reason in reasons]
