@@ -120,6 +120,15 @@ async def test_one_idle_claim_buys_one_lane(world: World) -> None:
     assert len(exchanged.claims) == len(exchanged.given_up) == 1
 
 
+async def test_whoever_has_room_gives_nothing_up(world: World) -> None:
+    """A warm lane is not thrown away while there is a slot for another."""
+    idle = await idle_claim(world)
+    await world.submit(BRAVO)
+    world.clock.advance(world.limits.exchange_grace_seconds)
+    assert await world.claim(W1, room=1, idle=[idle]) == Claimed((Claim(BRAVO, W1, 1),))
+    assert (await world.beat(W1, [idle])).lost == ()
+
+
 async def test_as_many_idle_claims_go_as_lanes_wait(world: World) -> None:
     """Sixty-four idle slots and a thousand waiting lanes: one at a time would take a round trip each."""
     idle = [await idle_claim(world, lane) for lane in (AMELIA, AMELIA_2, AMELIA_3)]
