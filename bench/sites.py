@@ -36,12 +36,12 @@ from webordinary.ports.blobs import Blobs
 from webordinary.ports.builder import Builder
 from webordinary.ports.handler import Stop
 from webordinary.ports.publisher import Publisher
-from webordinary.ports.workspaces import Workspaces
+from webordinary.ports.workspaces import History, Workspaces
 from webordinary.sandbox.unconfined import Unconfined
 from webordinary.sites.builder import SiteBuilder
 from webordinary.sites.folder_publisher import FolderPublisher
 from webordinary.sites.git.repositories import GitRepositories
-from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
 
 ROUNDS = 9
 PAGES, PICTURES = 200, 20
@@ -210,10 +210,9 @@ class _Shop:
             reader=_NoMail(),
             workspaces=cast(
                 "Workspaces",
-                self._watched(
-                    self._workspaces[worker], "open", "commit", "push", "changes", "latest", "patch"
-                ),
+                self._watched(self._workspaces[worker], "open", "commit", "push", "latest"),
             ),
+            history=cast("History", self._watched(GitHistory(self._workspaces[worker]), "changes", "patch")),
             repositories=GitRepositories(folder / "repositories"),
             starter=folder / "starter",
             agent=_Appending(),

@@ -28,7 +28,7 @@ from webordinary.sandbox.unconfined import Unconfined
 from webordinary.sites.builder import SiteBuilder
 from webordinary.sites.folder_publisher import FolderPublisher
 from webordinary.sites.git.repositories import GitRepositories
-from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
 from webordinary.system.clock import SystemClock
 
 AMELIA, TARA = Lane("amelia", "scott"), Lane("amelia", "tara")
@@ -101,11 +101,13 @@ class Bench:
 
     def tools_at(self, workspace: str) -> Tools:
         """What a worker with workspaces of its own works with."""
+        workspaces = GitWorkspaces(self.folder / workspace, disk_cap_bytes=1 << 30, clock=self.clock)
         return Tools(
             backend=self.backend,
             blobs=self.blobs,
             reader=Reader(),
-            workspaces=GitWorkspaces(self.folder / workspace, disk_cap_bytes=1 << 30, clock=self.clock),
+            workspaces=workspaces,
+            history=GitHistory(workspaces),
             repositories=self.repositories,
             starter=self.folder / "starter",
             agent=self.agent,

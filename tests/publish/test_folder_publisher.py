@@ -190,21 +190,6 @@ async def test_entering_with_the_same_fence_writes_nothing(publisher: FolderPubl
     assert json.loads(pointer.read_bytes()) == {"fences": {"scott": 3}}
 
 
-async def test_a_withdrawn_project_is_nowhere_and_its_stale_owners_stay_out(
-    publisher: FolderPublisher, root: Path, tmp_path: Path
-) -> None:
-    await publisher.withdraw(PROJECT)
-    first = site(tmp_path / "a", "one")
-    await publisher.publish(claim(2), *first, "c1")
-    await publisher.promote(claim(2))
-    await publisher.withdraw(PROJECT)
-    assert [await publisher.current(PROJECT, place) for place in Place] == [None, None]
-    assert releases(root) == set()
-    with pytest.raises(ClaimLost):
-        await publisher.publish(claim(1), *first, "c1")
-    await publisher.publish(claim(2), *first, "c1")
-
-
 async def test_old_releases_are_pruned_but_none_that_is_in_a_place_or_may_be_read(
     publisher: FolderPublisher, root: Path, tmp_path: Path
 ) -> None:

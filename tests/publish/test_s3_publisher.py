@@ -312,21 +312,6 @@ async def test_bytes_that_are_not_those_of_the_manifest_are_refused_before_anyth
     assert await content(client, PREVIEW) == on_disk(tmp_path / "a")
 
 
-async def test_a_withdrawn_project_is_in_no_bucket_and_its_stale_owners_stay_out(
-    s3: S3Publisher, client: Store, tmp_path: Path
-) -> None:
-    first = site(tmp_path, "one")
-    await s3.publish(claim(2), *first, "c1")
-    await s3.promote(claim(2))
-    await s3.withdraw(PROJECT)
-    assert [await s3.current(PROJECT, place) for place in Place] == [None, None]
-    assert await content(client, PREVIEW) == await content(client, LIVE) == {}
-    with pytest.raises(ClaimLost):
-        await s3.publish(claim(1), *first, "c1")
-    await s3.publish(claim(2), *first, "c1")
-    assert await content(client, PREVIEW) == on_disk(tmp_path)
-
-
 async def test_more_objects_than_one_page_of_a_listing_are_all_looked_at(
     s3: S3Publisher, client: Store, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,8 +322,9 @@ async def test_more_objects_than_one_page_of_a_listing_are_all_looked_at(
     calls.clear()
     await s3.publish(claim(1), released(folder), folder, "c2")
     assert calls.written() == []
-    await s3.withdraw(PROJECT)
-    assert await keys(client, PREVIEW) == [POINTER_KEY]
+    less = put(tmp_path / "less", {"0.txt": "x"})
+    await s3.publish(claim(1), released(less), less, "c3")
+    assert await keys(client, PREVIEW) == [POINTER_KEY, "0.txt"]
 
 
 async def test_a_store_that_refuses_or_does_not_answer_is_told_in_our_words(

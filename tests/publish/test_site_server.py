@@ -188,14 +188,6 @@ async def test_links_from_the_top_are_found_by_the_page_they_are_on(
         assert gone.status_code == 404
 
 
-async def test_a_withdrawn_site_is_gone_at_once(
-    web: httpx.AsyncClient, publisher: FolderPublisher, amelia: Path
-) -> None:
-    assert (await web.get("/amelia/")).status_code == 200
-    await publisher.withdraw(PROJECT)
-    assert (await web.get("/amelia/")).status_code == 404
-
-
 async def test_a_damaged_pointer_is_told_in_plain_words(
     web: httpx.AsyncClient, amelia: Path, root: Path
 ) -> None:
@@ -312,7 +304,7 @@ async def test_only_whole_releases_are_kept_there(port: int, two: tuple[str, str
     assert answer.startswith("HTTP/1.1 404"), answer
 
 
-async def test_a_pruned_or_withdrawn_release_is_gone(
+async def test_a_pruned_release_is_gone(
     web: httpx.AsyncClient, publisher: FolderPublisher, root: Path, two: tuple[str, str], tmp_path: Path
 ) -> None:
     assert (await web.get(kept_path("amelia", two[0]))).status_code == 200  # and its manifest remembered
@@ -320,5 +312,3 @@ async def test_a_pruned_or_withdrawn_release_is_gone(
         grow_old(root)
         await publisher.publish(claim(1), *site(tmp_path / word, word), word)
     assert (await web.get(kept_path("amelia", two[0]))).status_code == 404
-    await publisher.withdraw(PROJECT)
-    assert (await web.get(kept_path("amelia", two[1]))).status_code == 404

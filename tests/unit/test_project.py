@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "webordinary"
 REQUIREMENTS = ROOT / "requirements"
 MAX_MODULE_LINES = 400
+MAX_PORT_METHODS = 8
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 REQUIREMENT_SETS = sorted(path.stem for path in REQUIREMENTS.glob("*.in"))
@@ -212,6 +213,18 @@ def test_the_bare_commands_load_nothing_of_an_extra() -> None:
     command = [sys.executable, "-c", script]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert EXTRAS.isdisjoint(loaded)
+
+
+def test_a_port_is_a_few_verbs() -> None:
+    """Whoever writes an adapter keeps all of it; what one caller needs alone is a port of its own."""
+    ports = {
+        f"{module.stem}.{node.name}": [one for one in node.body if hasattr(one, "decorator_list")]
+        for module in sorted((PACKAGE / "ports").glob("*.py"))
+        for node in ast.parse(module.read_text()).body
+        if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases)
+    }
+    assert len(ports) > 20
+    assert {name: len(methods) for name, methods in ports.items() if len(methods) > MAX_PORT_METHODS} == {}
 
 
 def test_no_module_is_too_long_to_read() -> None:

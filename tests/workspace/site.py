@@ -11,7 +11,7 @@ from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.site import Project
-from webordinary.ports.workspaces import Behind, Signed, Turned, Workspace
+from webordinary.ports.workspaces import Behind, Reverted, Signed, Workspace
 from webordinary.sites.git.workspaces import GitWorkspaces
 
 EDIT = "refs/heads/webordinary/edit"
@@ -133,8 +133,8 @@ async def pushed(workspaces: GitWorkspaces, workspace: Workspace, commit: str) -
 async def turn(workspaces: GitWorkspaces, site: Site, work: Delivery) -> object:
     """Do a whole undo or redo; give what `turn` gave."""
     workspace = await workspaces.open(work, site.project)
-    turned = await workspaces.turn(workspace, work.job.intent, signed(str(work.job.intent)))
-    if isinstance(turned, Turned):
+    turned = await workspaces.revert(workspace, work.job.intent, signed(str(work.job.intent)))
+    if isinstance(turned, Reverted):
         assert await workspaces.push(workspace, turned.tip) is None
     return turned
 

@@ -11,7 +11,7 @@ from tests.workspace.site import EDIT, MAYA, PAGE, Site, delivery, edit, files_i
 from webordinary.core.errors import BadInput
 from webordinary.core.work import ChangeKind, FileChange
 from webordinary.ports.workspaces import Behind, Unresolved
-from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
 
 OURS = re.compile(r"\s*(webordinary-|requested-by)", re.IGNORECASE)
 
@@ -98,7 +98,7 @@ async def test_odd_names_and_bytes_come_through(worker: GitWorkspaces, site: Sit
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
     await worker.push(workspace, commit)
-    told = {change.path: change for change in await worker.changes(workspace, commit)}
+    told = {change.path: change for change in await GitHistory(worker).changes(workspace, commit)}
     assert {name: told[name].new for name in names} == contents
     assert told["link"].new == b"/etc/passwd"
     assert "��" in told
@@ -253,8 +253,8 @@ async def test_another_worker_shows_what_was_kept_aside(
     assert aside is not None
     successor = new_worker()
     again = await successor.open(delivery("j2", fence=2), site.project)
-    assert "+half" in await successor.patch(again, aside.commit)
-    assert await successor.patch(again, "0" * 39 + "1") == ""
+    assert "+half" in await GitHistory(successor).patch(again, aside.commit)
+    assert await GitHistory(successor).patch(again, "0" * 39 + "1") == ""
 
 
 async def test_a_patch_is_bounded(worker: GitWorkspaces, site: Site) -> None:
@@ -262,12 +262,12 @@ async def test_a_patch_is_bounded(worker: GitWorkspaces, site: Site) -> None:
     (workspace.room.tree / "long.html").write_text("line\n" * 1_000_000)
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
-    patch = await worker.patch(workspace, commit)
+    patch = await GitHistory(worker).patch(workspace, commit)
     assert 50_000 < len(patch) < 61_000
     assert patch.endswith("+line\n(The rest is left out.)\n")
     for word in ("--output=/tmp/x", "HEAD", ""):
         with pytest.raises(BadInput):
-            await worker.patch(workspace, word)
+            await GitHistory(worker).patch(workspace, word)
 
 
 async def test_changes_are_told_as_files_before_and_after(worker: GitWorkspaces, site: Site) -> None:
@@ -280,7 +280,7 @@ async def test_changes_are_told_as_files_before_and_after(worker: GitWorkspaces,
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
     about = b"<p>about</p>\n"
-    assert await worker.changes(workspace, commit) == (
+    assert await GitHistory(worker).changes(workspace, commit) == (
         FileChange("about.html", ChangeKind.REMOVED, about, None),
         FileChange("empty", ChangeKind.ADDED, None, b""),
         FileChange("huge.bin", ChangeKind.ADDED, None, None),
@@ -291,7 +291,7 @@ async def test_changes_are_told_as_files_before_and_after(worker: GitWorkspaces,
         (tree / f"{number}.html").touch()
     many = await worker.commit(workspace, signed())
     assert isinstance(many, str)
-    assert len(await worker.changes(workspace, many)) == 200
+    assert len(await GitHistory(worker).changes(workspace, many)) == 200
 
 
 async def test_a_merge_changed_only_what_merging_alone_does_not(worker: GitWorkspaces, site: Site) -> None:
@@ -303,7 +303,10 @@ async def test_a_merge_changed_only_what_merging_alone_does_not(worker: GitWorks
     (workspace.room.tree / "new.html").write_text("new\n")
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
-    assert [change.path for change in await worker.changes(workspace, commit)] == ["index.html", "new.html"]
+    assert [change.path for change in await GitHistory(worker).changes(workspace, commit)] == [
+        "index.html",
+        "new.html",
+    ]
 
 
 async def test_contents_are_found_whatever_their_size_and_place(worker: GitWorkspaces, site: Site) -> None:
@@ -315,8 +318,14 @@ async def test_contents_are_found_whatever_their_size_and_place(worker: GitWorks
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
     contents = [large, large[1:], small, PAGE.encode(), b""]
-    assert await worker.holds(workspace, commit, contents) == (True, False, True, True, False)
-    assert await worker.holds(workspace, workspace.base, contents) == (False, False, False, True, False)
+    assert await GitHistory(worker).holds(workspace, commit, contents) == (True, False, True, True, False)
+    assert await GitHistory(worker).holds(workspace, workspace.base, contents) == (
+        False,
+        False,
+        False,
+        True,
+        False,
+    )
 
 
 async def test_a_commit_is_kept_aside_without_what_a_build_left_in_the_tree(

@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.site import EDIT, PAGE, Site, delivery, files_in, git, signed
 from webordinary.sites.git.process import ENVIRONMENT
 from webordinary.sites.git.sanitize_tree import remove, scrub
-from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ async def whole_job(worker: GitWorkspaces, site: Site, job: str, trap: Path, nam
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
     await worker.push(workspace, commit)
-    await worker.patch(workspace, commit)
-    await worker.changes(workspace, commit)
+    await GitHistory(worker).patch(workspace, commit)
+    await GitHistory(worker).changes(workspace, commit)
     return tree
 
 
@@ -148,7 +148,7 @@ async def test_pipes_sockets_and_unreadable_files_do_not_stop_a_commit(
     (tree / "closed").chmod(0)
     commit = await worker.commit(workspace, signed())
     assert isinstance(commit, str)
-    kinds = {change.path: change.kind for change in await worker.changes(workspace, commit)}
+    kinds = {change.path: change.kind for change in await GitHistory(worker).changes(workspace, commit)}
     assert kinds == {"about.html": "removed", "closed/page.html": "added"}
 
 
@@ -184,7 +184,7 @@ async def test_submodules_are_left_alone(worker: GitWorkspaces, site: Site) -> N
     assert isinstance(commit, str)
     await worker.push(workspace, commit)
     assert f"160000 commit {head}\tm" in git(site.repository, "ls-tree", EDIT)
-    assert [change.path for change in await worker.changes(workspace, commit)] == ["index.html"]
+    assert [change.path for change in await GitHistory(worker).changes(workspace, commit)] == ["index.html"]
     again = await worker.open(delivery("j2"), site.project)
     assert (again.room.tree / "index.html").read_text() == "new\n"
 

@@ -26,7 +26,7 @@ from webordinary.flows.preview import NotShown, Showing, Shown, show
 from webordinary.flows.promote import go_live
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
-from webordinary.ports.workspaces import CannotTurn, Signed, Unresolved, Workspace
+from webordinary.ports.workspaces import CannotRevert, Signed, Unresolved, Workspace
 from webordinary.publish.secrets_in_files import secret_by_name, secret_inside
 from webordinary.work.agent_run import run_agent
 from webordinary.work.prompt import (
@@ -121,7 +121,7 @@ class Performance:
     async def _taken_over(self, delivery: Delivery, workspace: Workspace) -> tuple[JobView, ...]:
         """Requests that this one interrupted, but for what came into the site before its worker was lost."""
         taken = await taken_over(self._tools.backend.ledger, delivery.job)
-        made = [await self._tools.workspaces.has_change_of(workspace, one.id) for one in taken]
+        made = [await self._tools.history.has_change_of(workspace, one.id) for one in taken]
         return tuple(one for one, is_made in zip(taken, made, strict=True) if not is_made)
 
     # --- an instruction ---------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Performance:
         room, prefix = task.workspace.room, earlier_name(number, "")
         mail = await self._tools.backend.mailbox.mail(MailId(job.message_id))
         commit = unfinished_commit(job)
-        patch = await self._tools.workspaces.patch(task.workspace, commit) if commit else ""
+        patch = await self._tools.history.patch(task.workspace, commit) if commit else ""
         if patch:
             place = room.mail / earlier_name(number, PATCH_NAME)
             await asyncio.to_thread(place.write_text, patch, "utf-8")
@@ -267,7 +267,7 @@ class Performance:
         orders = {one.instruction for one in task.taken}
         others = [job for job in task.unfinished if job.request not in orders]
         for back, job in enumerate(reversed(others)):
-            patch = await self._tools.workspaces.patch(task.workspace, job.commit) if job.commit else ""
+            patch = await self._tools.history.patch(task.workspace, job.commit) if job.commit else ""
             if patch:
                 place = task.workspace.room.mail / patch_name(back)
                 await asyncio.to_thread(place.write_text, patch, "utf-8")
@@ -278,7 +278,7 @@ class Performance:
 
     async def _has_secret(self, task: Task, commit: str) -> bool:
         """Look at what a commit adds, for the gate may not have come so far."""
-        changes = await self._tools.workspaces.changes(task.workspace, commit)
+        changes = await self._tools.history.changes(task.workspace, commit)
         return any(secret_by_name(one.path) or secret_inside(one.new or b"") for one in changes)
 
     def _thrown_away(self, task: Task, reason: str, memory: SessionMemory) -> Outcome:
@@ -307,7 +307,7 @@ class Performance:
         """An undo that came while its edit was being made took that back already: nothing older is meant."""
         edit = await never_made(self._tools.backend.ledger, task.delivery.job)
         # It may have been stopped, or its worker lost, after its change was in: then that is taken back.
-        if edit is None or await self._tools.workspaces.has_change_of(task.workspace, edit.id):
+        if edit is None or await self._tools.history.has_change_of(task.workspace, edit.id):
             return None
         stopped = edit.state is JobState.PREEMPTED
         summary = f"{'Stopped' if stopped else 'Nothing to take back'}: {gist(edit.instruction)}"
@@ -317,8 +317,8 @@ class Performance:
     async def _turn(self, task: Task) -> Outcome:
         job = task.delivery.job
         could_not = self._without_change(task, f"Could not {job.intent}")
-        turned = await self._tools.workspaces.turn(task.workspace, job.intent, task.signed)
-        if isinstance(turned, CannotTurn):
+        turned = await self._tools.workspaces.revert(task.workspace, job.intent, task.signed)
+        if isinstance(turned, CannotRevert):
             details = FailureDetails(turned.who, turned.words)
             return Failed(turned.reason, replace(could_not, failure=details), turned.kind)
         showing = Showing(turned.tip, own=turned.commit)

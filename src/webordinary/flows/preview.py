@@ -175,7 +175,7 @@ async def _publish(
         pictures=tuple(PagePictures(*one) for one in zip(pages, before, after, strict=False) if one[2]),
     )
     # Those of the mail's files came into the site whose very bytes are in it now.
-    there = await tools.workspaces.holds(workspace, pushed, list(mailed.values())) if mailed else ()
+    there = await tools.history.holds(workspace, pushed, list(mailed.values())) if mailed else ()
     used = {file.name: is_there for file, is_there in zip(mailed, there, strict=True)}
     return Shown(
         Facts(
@@ -219,7 +219,7 @@ async def _changes(
     after = ready.release
     old: dict[str, bytes] = {}
     if not workspace.project.build:  # what the change did itself, whatever others did meanwhile
-        sources = await tools.workspaces.changes(workspace, own)
+        sources = await tools.history.changes(workspace, own)
         former, old = _before(sources, workspace.project.output, after)
     if former is None:
         return []  # nothing was shown yet, and what the sources were built to is not known
@@ -263,7 +263,7 @@ def _titled(ready: _Ready, broken: Sequence[BrokenLink]) -> tuple[BrokenLink, ..
 
 async def _patch(tools: Tools, workspace: Workspace, commit: str) -> str:
     """Keep the commit's patch for the operator; say under which key."""
-    patch = await tools.workspaces.patch(workspace, commit)
+    patch = await tools.history.patch(workspace, commit)
     return await tools.blobs.put(patch.encode(errors="replace")) if patch else ""
 
 

@@ -73,8 +73,8 @@ async def _whose(
 ) -> tuple[tuple[RequestedChange, ...], tuple[RequestedChange, ...]]:
     """Name the changes that went live and that this person has not made, or not seen in the preview."""
     user, before = workspace.delivery.claim.lane.user, [live] if live else []
-    made = await tools.workspaces.made(workspace, commit, before)
-    later = await tools.workspaces.made(workspace, commit, [*before, shown]) if shown else ()
+    made = await tools.history.made(workspace, commit, before)
+    later = await tools.history.made(workspace, commit, [*before, shown]) if shown else ()
     seen = {one.commit for one in made} - {one.commit for one in later}
     others = [one for one in made if one.user != user and one.commit in seen]
     return _requested(later, user), _requested(others, user)

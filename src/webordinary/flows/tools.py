@@ -13,7 +13,7 @@ from webordinary.ports.camera import Camera
 from webordinary.ports.mail_reader import MailReader
 from webordinary.ports.mailer import Letters
 from webordinary.ports.publisher import Publisher
-from webordinary.ports.workspaces import Repositories, Workspaces
+from webordinary.ports.workspaces import History, Repositories, Workspaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Tools:
     blobs: Blobs
     reader: MailReader
     workspaces: Workspaces
+    history: History
     repositories: Repositories
     starter: Path  # what a repository of our own making begins with
     agent: Agent

@@ -39,7 +39,3 @@ class Publisher(Protocol):
     def address(self, project: str, place: Place) -> str:
         """Say where people look at it; "" if nowhere."""
         ...
-
-    async def withdraw(self, project: str) -> None:
-        """Take a project out of all places."""
-        ...

@@ -53,7 +53,7 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class Reverted:
     """An undo or a redo: the commit that does it, and whose job's change it took back or brought back."""
 
     commit: str
@@ -73,7 +73,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class CannotTurn:
+class CannotRevert:
     """There is nothing to undo or redo, or later changes are in the way."""
 
     reason: str  # for the operator
@@ -92,21 +92,17 @@ class Aside:
 
 
 class Workspaces(Protocol):
-    """Git for sites. Everything that reaches the repository is fenced: a stale owner gets `ClaimLost`."""
+    """Edits of sites. Everything that reaches the repository is fenced: a stale owner gets `ClaimLost`."""
 
     async def open(self, delivery: Delivery, project: Project) -> Workspace:
         """Check the conversation's tree out, upstream merged in; from now on older fences can't push."""
-        ...
-
-    async def has_change_of(self, workspace: Workspace, job: JobId) -> bool:
-        """Look whether this job, however it ended, got a change into what is previewed."""
         ...
 
     async def commit(self, workspace: Workspace, signed: Signed) -> str | Unresolved | None:
         """Commit all that changed in the tree; None if nothing did. Nothing leaves this machine yet."""
         ...
 
-    async def turn(self, workspace: Workspace, way: Intent, signed: Signed) -> Turned | CannotTurn:
+    async def revert(self, workspace: Workspace, way: Intent, signed: Signed) -> Reverted | CannotRevert:
         """Undo the last change of the conversation (else of the lane), or redo the last undo.
 
         The commit is made but not pushed, and the tree holds it. Upstream that conflicted is merged in after
@@ -133,6 +129,18 @@ class Workspaces(Protocol):
         """
         ...
 
+    async def land(self, workspace: Workspace, commit: str) -> Unresolved | None:
+        """Bring the repository's main branch to what was promoted to the live place."""
+        ...
+
+
+class History(Protocol):
+    """What the commits of a site hold. Reads only."""
+
+    async def has_change_of(self, workspace: Workspace, job: JobId) -> bool:
+        """Look whether this job, however it ended, got a change into what is previewed."""
+        ...
+
     async def changes(self, workspace: Workspace, commit: str) -> tuple[FileChange, ...]:
         """Tell what a job's commit changed itself, as files before and after; not what it was merged with."""
         ...
@@ -150,10 +158,6 @@ class Workspaces(Protocol):
 
     async def patch(self, workspace: Workspace, commit: str) -> str:
         """Show what a commit changed, as a patch of bounded size; "" if the commit is not there any more."""
-        ...
-
-    async def land(self, workspace: Workspace, commit: str) -> Unresolved | None:
-        """Bring the repository's main branch to what was promoted to the live place."""
         ...
 
 

@@ -56,9 +56,6 @@ class Places:
     def with_fence(self, user: str, fence: int) -> Places:
         return Places(self.standing, {**self.fences, user: fence})
 
-    def without_standing(self) -> Places:
-        return Places({}, self.fences)
-
 
 class ProjectFolder:
     """The folder of one project. All methods wait for the disk; changing ones want the lock held."""

@@ -73,10 +73,6 @@ class FolderPublisher:
         """See `Publisher.address`."""
         return self._address(project, place)
 
-    async def withdraw(self, project: str) -> None:
-        """See `Publisher.withdraw`. The fences stay: a stale owner is stale also after that."""
-        await self._in_thread(lambda _: self._withdraw(ProjectFolder(self._root, project)))
-
     async def _in_thread(self, work: Callable[[threading.Event], _T]) -> _T:
         """Wait for the disk in a thread. It can't be cancelled, so it is told: it must not switch then."""
         stop = threading.Event()
@@ -127,16 +123,6 @@ class FolderPublisher:
     def _current(self, project: ProjectFolder, place: Place) -> tuple[Release, str] | None:
         standing = project.places().standing.get(place)
         return None if standing is None else (project.manifest(standing.release), standing.commit)
-
-    def _withdraw(self, project: ProjectFolder) -> None:
-        if not project.path.exists():
-            return
-        project.create()
-        with project.locked():
-            project.write(project.places().without_standing())
-            gone = [release.name for release in project.releases.iterdir()]
-        for release in gone:
-            self._throw_away_unused(project, release)
 
     def _prune(self, project: ProjectFolder) -> None:
         """Throw old releases away; never one that somebody may be reading."""

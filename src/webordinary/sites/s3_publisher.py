@@ -32,7 +32,7 @@ from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.core.release import Place, Release, ReleasedFile
 from webordinary.publish.files import changed_since, open_plain_file
 from webordinary.publish.kinds import cache_control, content_type, is_page
-from webordinary.sites.s3_pointer import Pointer, PointerStore, StoredFile
+from webordinary.sites.s3_pointer import PointerStore, StoredFile
 from webordinary.system.s3_client import AT_ONCE, Conflict, S3Client, content_of, translated
 
 BATCH_FILES, BATCH_BYTES = 64, 64_000_000
@@ -118,14 +118,6 @@ class S3Publisher:
         """See `Publisher.address`."""
         return self._address(project, place)
 
-    async def withdraw(self, project: str) -> None:
-        """See `Publisher.withdraw`. The fences stay; a publication that is under way stops."""
-        for place in Place:
-            pointers = self._pointers(project, place)
-            emptied = await pointers.change(_emptied)
-            await self._delete(pointers.bucket, emptied.strays)
-            await pointers.change(_cleared)
-
     def _pointers(self, project: str, place: Place) -> PointerStore:
         return PointerStore(self._client, self._bucket_names[place](project))
 
@@ -195,24 +187,11 @@ class S3Publisher:
         return str(answer["CopyObjectResult"]["ETag"])
 
     async def _delete(self, bucket: str, paths: Iterable[str]) -> None:
-        left = list(paths)
-        for start in range(0, len(left), DELETED_AT_ONCE):
-            objects = [{"Key": path} for path in left[start : start + DELETED_AT_ONCE]]
-            with translated(f"deleting from {bucket}"):
-                asked = {"Objects": objects, "Quiet": True}
-                answer = await self._client.delete_objects(Bucket=bucket, Delete=asked)
-            if refused := answer.get("Errors"):
-                raise BackendUnavailable(f"{len(refused)} old files could not be deleted from {bucket}")
-
-
-def _emptied(pointer: Pointer) -> Pointer:
-    ours = {file.path for file in pointer.files}.union(pointer.strays)
-    return replace(pointer, release="", commit="", files=(), strays=tuple(sorted(ours)), underway="")
-
-
-def _cleared(pointer: Pointer) -> Pointer:
-    """Unless somebody published again meanwhile."""
-    return pointer if pointer.release or pointer.underway else replace(pointer, strays=())
+        wanted = {"Objects": [{"Key": path} for path in paths], "Quiet": True}
+        with translated(f"deleting from {bucket}"):
+            answer = await self._client.delete_objects(Bucket=bucket, Delete=wanted)
+        if refused := answer.get("Errors"):
+            raise BackendUnavailable(f"{len(refused)} old files could not be deleted from {bucket}")
 
 
 def _missing(release: Release, files: dict[str, StoredFile], etags: dict[str, str]) -> list[ReleasedFile]:

@@ -18,7 +18,7 @@ from webordinary.ports.clock import Clock
 from webordinary.sandbox import Allowance, Sandbox, choose_sandbox, probe
 from webordinary.sites.builder import SiteBuilder
 from webordinary.sites.camera import BrowserCamera
-from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
 from webordinary.system.bounded import Bounded, BoundedReader
 from webordinary.wiring.folders import workspace_folder
 from webordinary.wiring.home_secrets import store_identity
@@ -58,17 +58,19 @@ def open_workshop(
     name, _ = chosen_agent(work, environment)
     sandbox = choose_sandbox(work.sandbox)
     bounded = Bounded(processes=1)
+    workspaces = GitWorkspaces(
+        workspace_folder(home, work),
+        disk_cap_bytes=int(work.disk_gb * GB),
+        clock=clock,
+        network_environment=dict(environment),
+        store=store_identity(settings),
+    )
     tools = Tools(
         backend=backend,
         blobs=backend.blobs,
         reader=BoundedReader(bounded, (settings.mail.address.rpartition("@")[2],)),
-        workspaces=GitWorkspaces(
-            workspace_folder(home, work),
-            disk_cap_bytes=int(work.disk_gb * GB),
-            clock=clock,
-            network_environment=dict(environment),
-            store=store_identity(settings),
-        ),
+        workspaces=workspaces,
+        history=GitHistory(workspaces),
         repositories=open_repositories(settings),
         starter=samples.folder("starter"),
         agent=_agent(name, settings, sandbox, environment),

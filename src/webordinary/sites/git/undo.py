@@ -10,7 +10,7 @@ from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.text import storable
-from webordinary.ports.workspaces import CannotTurn, Made, Signed, Turned
+from webordinary.ports.workspaces import CannotRevert, Made, Reverted, Signed
 from webordinary.sites.git.messages import (
     GIST_CHARACTERS,
     JOB,
@@ -87,16 +87,16 @@ def meant(stacks: Stacks, way: Intent, session: str) -> tuple[Change, ...]:
     return tuple(reversed(own or changes))
 
 
-async def turn(
+async def revert(
     mirror: Mirror, delivery: Delivery, base: str, way: Intent, signed: Signed
-) -> Turned | CannotTurn:
+) -> Reverted | CannotRevert:
     """Make the commit that takes a change back, or brings it back, on top of a base."""
     job = delivery.job
     history = (await mirror.log(base, HISTORY_MAX, "--topo-order"))[::-1]
     stacks = replayed(history, str(job.lane))
     for change in meant(stacks, way, job.session):
         if change.with_upstream:
-            return CannotTurn(
+            return CannotRevert(
                 f"The last change ({change.gist}) was joined with what others changed in the same lines, so "
                 f"it can't be taken back by itself.",
                 FailureKind.JOINED,
@@ -107,21 +107,21 @@ async def turn(
         opposite = await mirror.make_commit(before, (change.commit,), "The state before\n")
         merged = await mirror.merge(base, opposite)
         if merged.conflicts:
-            return CannotTurn(_in_the_way(merged.conflicts, way), FailureKind.IN_THE_WAY)
+            return CannotRevert(_in_the_way(merged.conflicts, way), FailureKind.IN_THE_WAY)
         if merged.tree == now:
             continue  # it is gone already, by other ways: what was meant is the change before it
         key = {"undoes": change.job} if way is Intent.UNDO else {"redoes": change.job}
         message = message_of(delivery, replace(signed, body=f"{_TURNED[way]}: {change.gist}"), **key)
         commit = await mirror.make_commit(merged.tree, (base,), message, signed.sender)
         elsewhere = change.session != job.session
-        return Turned(commit, JobId(change.job), change.gist, commit, elsewhere)
+        return Reverted(commit, JobId(change.job), change.gist, commit, elsewhere)
     return _nothing_left(history, job.lane, way)
 
 
-def _nothing_left(history: Sequence[Kept], lane: Lane, way: Intent) -> CannotTurn:
+def _nothing_left(history: Sequence[Kept], lane: Lane, way: Intent) -> CannotRevert:
     """Say that nothing of this person is left, and whose the last change is: nobody undoes another's."""
     if way is Intent.REDO:
-        return CannotTurn("None of their changes is taken back just now.", FailureKind.NOTHING_TO_REDO)
+        return CannotRevert("None of their changes is taken back just now.", FailureKind.NOTHING_TO_REDO)
     lanes = {kept.trailers[LANE] for kept in history if JOB in kept.trailers and LANE in kept.trailers}
     applied = {
         change.commit: (other.rpartition("/")[2], change.gist)
@@ -130,12 +130,12 @@ def _nothing_left(history: Sequence[Kept], lane: Lane, way: Intent) -> CannotTur
     }
     last = next((kept.commit for kept in reversed(history) if kept.commit in applied), None)
     if last is None:
-        return CannotTurn("No change that was made by mail is in the site.", FailureKind.NOTHING_TO_UNDO)
+        return CannotRevert("No change that was made by mail is in the site.", FailureKind.NOTHING_TO_UNDO)
     user, gist = applied[last]
     if user == lane.user:  # its own, but what it made is gone by other ways
-        return CannotTurn("None of their changes is left to undo.", FailureKind.NOTHING_LEFT)
+        return CannotRevert("None of their changes is left to undo.", FailureKind.NOTHING_LEFT)
     reason = f"None of their changes is left to undo. The last change is by {user} (\u201c{gist}\u201d)."
-    return CannotTurn(reason, FailureKind.LAST_BY_OTHER, who=user, words=gist)
+    return CannotRevert(reason, FailureKind.LAST_BY_OTHER, who=user, words=gist)
 
 
 def made_in(history: Sequence[Kept]) -> tuple[Made, ...]:
@@ -155,7 +155,7 @@ def made_in(history: Sequence[Kept]) -> tuple[Made, ...]:
 
 
 async def made(mirror: Mirror, commit: str, after: Sequence[str]) -> tuple[Made, ...]:
-    """See `Workspaces.made`. A commit that the mirror does not have holds nothing."""
+    """See `History.made`. A commit that the mirror does not have holds nothing."""
     there = [one for one in (commit, *after) if (await mirror.run("cat-file", "-e", one)).code == 0]
     if commit not in there or commit in after:
         return ()
@@ -163,16 +163,18 @@ async def made(mirror: Mirror, commit: str, after: Sequence[str]) -> tuple[Made,
     return made_in(history[::-1])
 
 
-async def turned_before(mirror: Mirror, delivery: Delivery, commit: str, tip: str) -> Turned | CannotTurn:
+async def reverted_before(
+    mirror: Mirror, delivery: Delivery, commit: str, tip: str
+) -> Reverted | CannotRevert:
     """Tell again what an earlier attempt at this very job did."""
     (kept,) = await mirror.log(commit, 1)
     job = kept.trailers.get(UNDOES) or kept.trailers.get(REDOES)
     if not job:
-        return CannotTurn("This mail was already carried out as a change.", FailureKind.ALREADY_DONE)
+        return CannotRevert("This mail was already carried out as a change.", FailureKind.ALREADY_DONE)
     history = await mirror.log(commit, HISTORY_MAX, "--topo-order")
     turned = next((one for one in history if one.is_of(job)), kept)
     elsewhere = turned.trailers.get(SESSION, "") != one_line(delivery.job.session, VALUE_CHARACTERS)
-    return Turned(commit, JobId(job), turned.gist, tip, elsewhere)
+    return Reverted(commit, JobId(job), turned.gist, tip, elsewhere)
 
 
 def _in_the_way(files: tuple[bytes, ...], way: Intent) -> str:

@@ -18,14 +18,14 @@ from webordinary.ports.clock import Clock
 from webordinary.ports.workspaces import (
     Aside,
     Behind,
-    CannotTurn,
+    CannotRevert,
     Made,
+    Reverted,
     Signed,
-    Turned,
     Unresolved,
     Workspace,
 )
-from webordinary.sites.git import differences, undo
+from webordinary.sites.git import diff, undo
 from webordinary.sites.git.eviction import make_room
 from webordinary.sites.git.fencing import Fenced, Plan
 from webordinary.sites.git.merge import UPSTREAM, commit_of, joined, named, with_upstream
@@ -77,7 +77,7 @@ class GitWorkspaces:
 
     async def open(self, delivery: Delivery, project: Project) -> Workspace:
         """See `Workspaces.open`."""
-        async with self._at_work(delivery, project) as (fenced, tree):
+        async with self.at_work(delivery, project) as (fenced, tree):
             seen = await self._taken(fenced)
             committed = await commit_of(fenced.mirror, delivery.job.id, seen.edit)
             workspace = Workspace(delivery, project, tree.room, seen.previewed, seen.previewed)
@@ -87,14 +87,9 @@ class GitWorkspaces:
                 return replace(workspace, committed=committed.commit, said=committed.body)
             return await with_upstream(workspace, fenced.mirror, tree, seen)
 
-    async def has_change_of(self, workspace: Workspace, job: JobId) -> bool:
-        """See `Workspaces.has_change_of`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
-            return await commit_of(fenced.mirror, job, workspace.previewed) is not None
-
     async def commit(self, workspace: Workspace, signed: Signed) -> str | Unresolved | None:
         """See `Workspaces.commit`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+        async with self.at_work(workspace.delivery, workspace.project) as (fenced, tree):
             mirror, parents = fenced.mirror, [workspace.base]
             written = await tree.write()
             if workspace.upstream:
@@ -108,25 +103,25 @@ class GitWorkspaces:
             message = message_of(workspace.delivery, signed)
             return await mirror.make_commit(written, parents, message, signed.sender)
 
-    async def turn(self, workspace: Workspace, way: Intent, signed: Signed) -> Turned | CannotTurn:
-        """See `Workspaces.turn`."""
+    async def revert(self, workspace: Workspace, way: Intent, signed: Signed) -> Reverted | CannotRevert:
+        """See `Workspaces.revert`."""
         if way not in (Intent.UNDO, Intent.REDO):
             raise BadInput(f"{way} is neither undo nor redo")
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+        async with self.at_work(workspace.delivery, workspace.project) as (fenced, tree):
             mirror, work = fenced.mirror, workspace.delivery
             if workspace.committed:
-                return await undo.turned_before(mirror, work, workspace.committed, workspace.previewed)
-            turned = await undo.turn(mirror, work, workspace.base, way, signed)
-            if isinstance(turned, Turned) and workspace.upstream:
+                return await undo.reverted_before(mirror, work, workspace.committed, workspace.previewed)
+            turned = await undo.revert(mirror, work, workspace.base, way, signed)
+            if isinstance(turned, Reverted) and workspace.upstream:
                 tip = await joined(mirror, work, turned.commit, workspace.upstream, UPSTREAM)
                 turned = replace(turned, tip=tip) if isinstance(tip, str) else turned
-            await tree.put(turned.tip if isinstance(turned, Turned) else workspace.base)
+            await tree.put(turned.tip if isinstance(turned, Reverted) else workspace.base)
             return turned
 
     async def push(self, workspace: Workspace, commit: str) -> Behind | Unresolved | None:
         """See `Workspaces.push`."""
         checked_commit(commit)
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+        async with self.at_work(workspace.delivery, workspace.project) as (fenced, tree):
 
             async def plan(seen: Seen) -> Plan[Behind | Unresolved | None]:
                 tip = await joined(fenced.mirror, workspace.delivery, seen.edit, commit)
@@ -146,7 +141,7 @@ class GitWorkspaces:
 
     async def latest(self, workspace: Workspace) -> str:
         """See `Workspaces.latest`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+        async with self.at_work(workspace.delivery, workspace.project) as (fenced, tree):
             seen = await fenced.take()
             if seen.previewed != tree.put_last():  # else a build's output stays: it is looked at for links
                 await tree.put(seen.previewed)
@@ -154,7 +149,7 @@ class GitWorkspaces:
 
     async def keep_aside(self, workspace: Workspace, signed: Signed, commit: str = "") -> Aside | None:
         """See `Workspaces.keep_aside`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, tree):
+        async with self.at_work(workspace.delivery, workspace.project) as (fenced, tree):
             mirror, ref = fenced.mirror, fenced.names.unfinished
             if not commit:
                 written = await tree.write()
@@ -169,32 +164,12 @@ class GitWorkspaces:
 
             await fenced.push(plan)
             await tree.put(workspace.base)
-            return Aside(ref, commit, await differences.changed_files(mirror, commit))
-
-    async def changes(self, workspace: Workspace, commit: str) -> tuple[FileChange, ...]:
-        """See `Workspaces.changes`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
-            return await differences.changes(fenced.mirror, checked_commit(commit))
-
-    async def holds(self, workspace: Workspace, commit: str, contents: Sequence[bytes]) -> tuple[bool, ...]:
-        """See `Workspaces.holds`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
-            return await differences.holds(fenced.mirror, checked_commit(commit), contents)
-
-    async def made(self, workspace: Workspace, commit: str, after: Sequence[str]) -> tuple[Made, ...]:
-        """See `Workspaces.made`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
-            return await undo.made(fenced.mirror, checked_commit(commit), [*map(checked_commit, after)])
-
-    async def patch(self, workspace: Workspace, commit: str) -> str:
-        """See `Workspaces.patch`."""
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
-            return await differences.patch(fenced.mirror, checked_commit(commit))
+            return Aside(ref, commit, await diff.changed_files(mirror, commit))
 
     async def land(self, workspace: Workspace, commit: str) -> Unresolved | None:
         """See `Workspaces.land`."""
         checked_commit(commit)
-        async with self._at_work(workspace.delivery, workspace.project) as (fenced, _):
+        async with self.at_work(workspace.delivery, workspace.project) as (fenced, _):
             await fenced.mirror.fetch(fenced.names.fetched)
             branch = await fenced.mirror.main_branch()
 
@@ -209,7 +184,7 @@ class GitWorkspaces:
     # --- one project at a time ------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def _at_work(self, delivery: Delivery, project: Project) -> AsyncIterator[tuple[Fenced, Tree]]:
+    async def at_work(self, delivery: Delivery, project: Project) -> AsyncIterator[tuple[Fenced, Tree]]:
         """Have a project's mirror for oneself; other lanes of the project wait, other projects do not."""
         lane = delivery.claim.lane
         if project.name != lane.project:
@@ -266,3 +241,36 @@ class GitWorkspaces:
         """The folders of conversations that a job may be working in."""
         long_ago = self._clock.monotonic() - IN_USE_SECONDS
         return [folder for folder, used_at in self._in_use.values() if used_at >= long_ago]
+
+
+class GitHistory:
+    """See `History`."""
+
+    def __init__(self, workspaces: GitWorkspaces) -> None:
+        """Read in the mirrors of these."""
+        self._workspaces = workspaces
+
+    async def has_change_of(self, workspace: Workspace, job: JobId) -> bool:
+        """See `History.has_change_of`."""
+        async with self._workspaces.at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await commit_of(fenced.mirror, job, workspace.previewed) is not None
+
+    async def changes(self, workspace: Workspace, commit: str) -> tuple[FileChange, ...]:
+        """See `History.changes`."""
+        async with self._workspaces.at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await diff.changes(fenced.mirror, checked_commit(commit))
+
+    async def holds(self, workspace: Workspace, commit: str, contents: Sequence[bytes]) -> tuple[bool, ...]:
+        """See `History.holds`."""
+        async with self._workspaces.at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await diff.holds(fenced.mirror, checked_commit(commit), contents)
+
+    async def made(self, workspace: Workspace, commit: str, after: Sequence[str]) -> tuple[Made, ...]:
+        """See `History.made`."""
+        async with self._workspaces.at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await undo.made(fenced.mirror, checked_commit(commit), [*map(checked_commit, after)])
+
+    async def patch(self, workspace: Workspace, commit: str) -> str:
+        """See `History.patch`."""
+        async with self._workspaces.at_work(workspace.delivery, workspace.project) as (fenced, _):
+            return await diff.patch(fenced.mirror, checked_commit(commit))

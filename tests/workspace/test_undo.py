@@ -8,8 +8,8 @@ from webordinary.core.claim import Delivery
 from webordinary.core.errors import BadInput
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent
-from webordinary.ports.workspaces import CannotTurn, Turned
-from webordinary.sites.git.workspaces import GitWorkspaces
+from webordinary.ports.workspaces import CannotRevert, Reverted
+from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
 
 
 def undo(job: str, session: str = "talk") -> Delivery:
@@ -32,7 +32,7 @@ async def test_undo_undo_redo_give_the_exact_former_bytes(worker: GitWorkspaces,
         ("j2", undo("u3"), 1),
     ):
         turned = await turn(worker, site, work)
-        assert isinstance(turned, Turned)
+        assert isinstance(turned, Reverted)
         assert (turned.job, turned.gist) == (job, f"Gist of {job}")
         assert site.read("index.html").decode() == states[expected]
     assert "Webordinary-Undoes: j2" in site.message()
@@ -59,29 +59,29 @@ async def test_files_that_came_go_and_those_that_went_come_back(worker: GitWorks
 async def test_there_may_be_nothing_to_turn(worker: GitWorkspaces, site: Site) -> None:
     for work in (undo("u1"), redo("r1")):
         told = await turn(worker, site, work)
-        assert isinstance(told, CannotTurn)
+        assert isinstance(told, CannotRevert)
         assert told.kind in {FailureKind.NOTHING_TO_UNDO, FailureKind.NOTHING_TO_REDO}
     await edit(worker, site, delivery("j1"), index_html="new\n")
-    assert isinstance(await turn(worker, site, redo("r2")), CannotTurn)
-    assert isinstance(await turn(worker, site, undo("u2")), Turned)
-    assert isinstance(await turn(worker, site, undo("u3")), CannotTurn)
+    assert isinstance(await turn(worker, site, redo("r2")), CannotRevert)
+    assert isinstance(await turn(worker, site, undo("u2")), Reverted)
+    assert isinstance(await turn(worker, site, undo("u3")), CannotRevert)
     workspace = await worker.open(delivery("j2"), site.project)
     with pytest.raises(BadInput):
-        await worker.turn(workspace, Intent.EDIT, signed())
+        await worker.revert(workspace, Intent.EDIT, signed())
 
 
 async def test_a_new_change_ends_redo(worker: GitWorkspaces, site: Site) -> None:
     await edit(worker, site, delivery("j1"), index_html="new\n")
     await turn(worker, site, undo("u1"))
     await edit(worker, site, delivery("j2"), about_html="other\n")
-    assert isinstance(await turn(worker, site, redo("r1")), CannotTurn)
+    assert isinstance(await turn(worker, site, redo("r1")), CannotRevert)
 
 
 async def test_a_conversation_takes_its_own_changes_back(worker: GitWorkspaces, site: Site) -> None:
     await edit(worker, site, delivery("j1", session="hours"), index_html=PAGE.replace("one", "1"))
     await edit(worker, site, delivery("j2", session="team"), index_html=PAGE.replace("one", "1") + "team\n")
     turned = await turn(worker, site, undo("u1", "hours"))
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, Reverted)
     assert turned.job == "j1"
     assert site.read("index.html").decode() == PAGE + "team\n"
 
@@ -92,10 +92,10 @@ async def test_a_conversation_without_changes_takes_the_last_one_of_its_lane_bac
     """People write a fresh mail: "undo". And then, in that thread: "redo"."""
     await edit(worker, site, delivery("j1", session="hours"), index_html="new\n")
     turned = await turn(worker, site, undo("u1", "fresh"))
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, Reverted)
     assert site.read("index.html").decode() == PAGE
     turned = await turn(worker, site, redo("r1", "fresh"))
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, Reverted)
     assert site.read("index.html") == b"new\n"
 
 
@@ -105,12 +105,12 @@ async def test_nobody_takes_another_persons_change_back(worker: GitWorkspaces, s
     await turn(worker, site, undo("u1"))
     await edit(worker, site, delivery("m1", lane=MAYA, session="hers"), index_html="hers\n")
     told = await turn(worker, site, undo("u2"))
-    assert isinstance(told, CannotTurn)
+    assert isinstance(told, CannotRevert)
     assert (told.kind, told.who, told.words) == (FailureKind.LAST_BY_OTHER, "maya", "Gist of m1")
     assert site.read("index.html") == b"hers\n"
     await turn(worker, site, delivery("m2", lane=MAYA, session="hers", intent=Intent.UNDO))
     told = await turn(worker, site, undo("u3"))
-    assert isinstance(told, CannotTurn)
+    assert isinstance(told, CannotRevert)
     assert "maya" not in told.reason
 
 
@@ -121,13 +121,13 @@ async def test_an_undo_of_the_change_that_conflicts_with_upstream_clears_the_con
     await edit(worker, site, delivery("j1"), index_html=PAGE.replace("one", "1"))
     main = site.develop({"index.html": PAGE.replace("one", "uno"), "about.html": "by hand\n"})
     turned = await turn(worker, site, undo("u1"))
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, Reverted)
     assert site.read("index.html").decode() == PAGE.replace("one", "uno")
     assert site.read("about.html") == b"by hand\n"
     git(site.repository, "merge-base", "--is-ancestor", main, EDIT)
     workspace = await worker.open(delivery("j2"), site.project)
     assert workspace.conflicts == ()
-    (change,) = await worker.changes(workspace, turned.commit)
+    (change,) = await GitHistory(worker).changes(workspace, turned.commit)
     assert (change.path, change.new) == ("index.html", PAGE.encode())
 
 
@@ -139,7 +139,7 @@ async def test_an_undo_is_done_while_another_change_conflicts_with_upstream(
     await edit(worker, site, delivery("j2"), about_html="new\n")
     site.develop({"index.html": PAGE.replace("one", "uno")})
     turned = await turn(worker, site, undo("u1"))
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, Reverted)
     assert turned.job == "j2"
     assert site.read("about.html") == b"<p>about</p>\n"
     assert site.read("index.html").decode() == PAGE.replace("one", "1")
@@ -151,7 +151,7 @@ async def test_a_later_change_of_the_same_lines_is_in_the_way(worker: GitWorkspa
     work = delivery("m1", lane=MAYA, session="hers")
     _, before = await edit(worker, site, work, index_html=PAGE.replace("one", "I"))
     told = await turn(worker, site, undo("u1"))
-    assert isinstance(told, CannotTurn)
+    assert isinstance(told, CannotRevert)
     assert told.reason.startswith("Later changes touch the same lines of index.html")
     assert told.kind is FailureKind.IN_THE_WAY
     assert site.tip() == before
@@ -162,7 +162,7 @@ async def test_a_later_change_elsewhere_stays(worker: GitWorkspaces, site: Site)
     site.develop({"about.html": "by hand\n"})
     work = delivery("m1", lane=MAYA, session="hers")
     await edit(worker, site, work, index_html=PAGE.replace("one", "1").replace("five", "5"))
-    assert isinstance(await turn(worker, site, undo("u1")), Turned)
+    assert isinstance(await turn(worker, site, undo("u1")), Reverted)
     assert site.read("index.html").decode() == PAGE.replace("five", "5")
     assert site.read("about.html") == b"by hand\n"
 
@@ -172,7 +172,7 @@ async def test_a_change_that_is_gone_already_is_passed_over(worker: GitWorkspace
     await edit(worker, site, delivery("j2"), index_html="second\n")
     await edit(worker, site, delivery("m1", lane=MAYA, session="hers"), index_html=PAGE)
     turned = await turn(worker, site, undo("u1"))
-    assert isinstance(turned, Turned)
+    assert isinstance(turned, Reverted)
     assert turned.job == "j1"
 
 
@@ -182,7 +182,7 @@ async def test_a_change_joined_with_upstream_is_not_taken_back(worker: GitWorksp
     site.develop({"index.html": PAGE.replace("one", "uno"), "about.html": "by hand\n"})
     await edit(worker, site, delivery("j2"), index_html=PAGE.replace("one", "both"))
     told = await turn(worker, site, undo("u1"))
-    assert isinstance(told, CannotTurn)
+    assert isinstance(told, CannotRevert)
     assert "Gist of j2" in told.reason
 
 
@@ -194,7 +194,7 @@ async def test_undo_after_the_change_went_in_by_a_merge(worker: GitWorkspaces, s
     commit = await worker.commit(one, signed())
     assert isinstance(commit, str)
     await pushed(worker, one, commit)
-    assert isinstance(await turn(worker, site, undo("u1")), Turned)
+    assert isinstance(await turn(worker, site, undo("u1")), Reverted)
     assert site.read("index.html").decode() == PAGE
     assert site.read("about.html") == b"hers\n"
 
@@ -207,5 +207,5 @@ async def test_an_undo_that_is_delivered_again_is_done_once(
     turned = await turn(worker, site, undo("u1"))
     again = new_worker()
     workspace = await again.open(undo("u1"), site.project)
-    assert await again.turn(workspace, Intent.UNDO, signed()) == turned
+    assert await again.revert(workspace, Intent.UNDO, signed()) == turned
     assert site.read("index.html") == b"first\n"
