@@ -9,7 +9,7 @@ BIN   := .venv/bin
 STAMP := .venv/.stamp
 TESTS := .venv/.stamp-tests
 pins   = $(patsubst %,requirements/%.txt,$(1))
-PINS  := $(call pins,build package mail inbound site web demo)
+PINS  := $(call pins,build package mail inbound web demo)
 MORE  := $(call pins,test claude browser aws)
 
 # uv where there is one, else pip; also pip where uv can't, for an index may be set up for pip only. Both check hashes.
@@ -70,7 +70,7 @@ fmt: $(TESTS) ## format the code and repair what can be repaired
 	$(BIN)/ruff format
 
 lock: ## pin the newest allowed versions in requirements/*.txt (needs uv)
-	@for name in package mail site web demo test inbound claude browser aws build bench emulators; do \
+	@for name in package mail web demo test inbound claude browser aws build bench emulators; do \
 		uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 			--custom-compile-command 'make lock' --output-file requirements/$$name.txt requirements/$$name.in || exit 1; \
 	done

@@ -41,7 +41,9 @@ ABOUT = """<html><head><title>About | Good bread</title></head><body>
 <img src="images/team.jpg" alt="The team at work">
 </body></html>
 """
-SHOP = "<title>Shop</title><h1>Shop</h1><p>Rye 4 euro</p>\n"
+SHOP = """<title>Shop</title><h1>Shop</h1><p>Rye 4 euro</p>
+<p>Call <a href='tel:5550100'>555 0100</a>.</p>
+"""
 
 
 def room_in(folder: Path, pages: dict[str, str | bytes] | None = None) -> Room:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.demo_room import INDEX, asked, contents, difference, room_in
+from webordinary.agents.demo.requests import EXAMPLES, Kind, understood
 from webordinary.core.work import Declined, Worked
 
 TABLE = [
@@ -37,13 +38,6 @@ TABLE = [
         [
             "index.html - <h2>Our <em>daily</em> bread &amp; buns</h2>",
             "index.html + <h2>Our <em>weekly</em> bread &amp; buns</h2>",
-        ],
-    ),
-    (
-        'Change the heading "Our daily bread & buns" to "<b>Buns</b> & more"',
-        [
-            "index.html - <h2>Our <em>daily</em> bread &amp; buns</h2>",
-            "index.html + <h2>&lt;b&gt;Buns&lt;/b&gt; &amp; more</h2>",
         ],
     ),
     (
@@ -89,27 +83,6 @@ TABLE = [
         ],
     ),
     (
-        "change the link 'About us' to https://example.org/?a=1&b=2",
-        [
-            "index.html - <a href='about.html'>About us</a>",
-            "index.html + <a href='https://example.org/?a=1&amp;b=2'>About us</a>",
-        ],
-    ),
-    (
-        "link Shop to the about page",
-        [
-            "index.html - <a href=shop.html>Shop</a></nav>",
-            'index.html + <a href="about.html">Shop</a></nav>',
-        ],
-    ),
-    (
-        "change the link 'Shop' to 'Store'",
-        [
-            "index.html - <a href=shop.html>Shop</a></nav>",
-            "index.html + <a href=shop.html>Store</a></nav>",
-        ],
-    ),
-    (
         "Add a paragraph 'Two < three & more' after the heading 'Team'",
         ["about.html + <p>Two &lt; three &amp; more</p>"],
     ),
@@ -117,6 +90,31 @@ TABLE = [
         'Add a paragraph before the heading "Team" saying We love bread.',
         ["about.html + <p>We love bread.</p>"],
     ),
+    (
+        "Add a paragraph to the about page saying We love bread, and more.",
+        ["about.html + <p>We love bread, and more.</p>"],
+    ),
+    ('Add a heading "News" to the about page', ["about.html + <h2>News</h2>"]),
+    ("Add 'Bring a bag.' below the paragraph 'Open on'", ["index.html + <p>Bring a bag.</p>"]),
+    (
+        "change the phone number to 555 0199",
+        [
+            "shop.html - <p>Call <a href='tel:5550100'>555 0100</a>.</p>",
+            "shop.html + <p>Call <a href='tel:5550199'>555 0199</a>.</p>",
+        ],
+    ),
+    (
+        "Please remove 'and Tuesday'",
+        [
+            "index.html - <p>Open on <strong>Monday</strong> and Tuesday.</p>",
+            "index.html + <p>Open on <strong>Monday</strong>.</p>",
+        ],
+    ),
+    (
+        'Remove "See you soon"',
+        ["index.html - <footer><p>See you soon</p></footer>", "index.html + <footer></footer>"],
+    ),
+    ('delete the heading "team"', ["about.html - <h2>Team</h2>"]),
     ("add a paragraph saying We are closed in May.", ["index.html + <p>We are closed in May.</p>"]),
     (
         "Remove the paragraph that starts with 'We are two'",
@@ -125,13 +123,6 @@ TABLE = [
     (
         'remove the paragraph "We bake “early”"',
         ['index.html - <p class="x">We bake &ldquo;early&rdquo;.', "index.html - Come at seven.</p>"],
-    ),
-    (
-        'change the description of the team photo to "Ana & Bo"',
-        [
-            'about.html - <img src="images/team.jpg" alt="The team at work">',
-            'about.html + <img src="images/team.jpg" alt="Ana &amp; Bo">',
-        ],
     ),
 ]
 
@@ -190,11 +181,12 @@ async def test_line_ends_and_a_byte_order_mark_are_kept(tmp_path: Path) -> None:
     assert contents(room)["index.html"] == expected
 
 
-async def test_a_page_in_another_encoding_stays_in_it(tmp_path: Path) -> None:
+async def test_a_page_that_is_not_utf_8_is_left_alone(tmp_path: Path) -> None:
+    """Words in another encoding than the page's own would be read as something else."""
     page = "<meta charset=iso-8859-1><title>Caf\u00e9</title><p>d\u00e9j\u00e0 vu</p>".encode("latin-1")
-    room = room_in(tmp_path, {"index.html": page})
-    assert isinstance(await asked(room, "replace 'd\u00e9j\u00e0 vu' with 'na\u00efve \u4f60'"), Worked)
-    assert contents(room)["index.html"] == page.replace(b"d\xe9j\xe0 vu", b"na\xefve &#20320;")
+    room = room_in(tmp_path, {"index.html": "<p>x</p>", "old.html": page})
+    assert isinstance(await asked(room, "replace 'd\u00e9j\u00e0 vu' with 'na\u00efve'"), Declined)
+    assert contents(room)["old.html"] == page
 
 
 async def test_a_file_keeps_its_mode(tmp_path: Path) -> None:
@@ -213,15 +205,11 @@ async def test_a_page_is_found_by_what_people_call_it(tmp_path: Path, name: str)
     assert b"<H1>Us</H1>" in contents(room)["about.html"]
 
 
-async def test_a_page_in_a_folder_links_relative_to_itself(tmp_path: Path) -> None:
-    pages: dict[str, str | bytes] = {
-        "index.html": "<p>x</p>",
-        "about/index.html": "<h1>A</h1><a href='#'>Go</a>",
-        "shop.html": "<p>y</p>",
-    }
+async def test_a_page_in_a_folder_is_called_by_the_folder(tmp_path: Path) -> None:
+    pages: dict[str, str | bytes] = {"index.html": "<h1>x</h1>", "about/index.html": "<h1>A</h1>"}
     room = room_in(tmp_path, pages)
-    assert isinstance(await asked(room, "On the about page, link 'Go' to the shop page"), Worked)
-    assert contents(room)["about/index.html"] == b"<h1>A</h1><a href='../shop.html'>Go</a>"
+    assert isinstance(await asked(room, "On the about page, change the heading to B"), Worked)
+    assert contents(room) == {"index.html": b"<h1>x</h1>", "about/index.html": b"<h1>B</h1>"}
 
 
 async def test_what_is_in_scripts_comments_and_attributes_is_no_text(tmp_path: Path) -> None:
@@ -239,3 +227,8 @@ async def test_a_part_of_a_word_is_not_the_word(tmp_path: Path) -> None:
     assert isinstance(await asked(room, "replace 'art' with 'jazz'"), Worked)
     assert contents(room)["index.html"] == b"<p>A party of jazz lovers</p>"
     assert isinstance(await asked(room, "replace 'part' with 'whole'"), Declined)
+
+
+async def test_every_sentence_that_a_refusal_lists_is_understood() -> None:
+    """An example that does not work is worse than none."""
+    assert {understood(example)[0].kind for example in EXAMPLES} == set(Kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.agents.demo_room import ABOUT, INDEX, asked, contents, difference, ro
 from webordinary.core.work import Declined, MailedFile, Room, Worked
 
 JPEG = b"\xff\xd8\xff\xe0 a picture"
+NAMED = f"images/our-shop-{hashlib.sha256(JPEG).hexdigest()[:12]}.jpg"
 PHOTO = MailedFile("our shop!.jpg", "image/jpeg")
 
 
@@ -36,11 +38,11 @@ async def test_a_mailed_photo_takes_the_place_of_another(room: Room, instruction
     result = await asked(room, instruction, PHOTO)
     assert isinstance(result, Worked), result
     after = contents(room)
-    assert after.pop("images/our-shop.jpg") == JPEG
+    assert after.pop(NAMED) == JPEG
     old = next(line.strip() for line in INDEX.splitlines() if "hero" in line)
     assert difference(before, after) == [
         f"index.html - {old}",
-        'index.html + <img class="hero" src="images/our-shop.jpg" alt="Old oven">',
+        f'index.html + <img class="hero" src="{NAMED}" alt="Old oven">',
     ]
     assert "still described as “Old oven”" in result.summary
 
@@ -50,7 +52,7 @@ async def test_a_description_comes_with_it(room: Room) -> None:
         room, 'Replace the photo of the team with the attached one and use the description "Ana & Bo"', PHOTO
     )
     assert isinstance(result, Worked), result
-    assert b'<img src="images/our-shop.jpg" alt="Ana &amp; Bo">' in contents(room)["about.html"]
+    assert f'<img src="{NAMED}" alt="Ana &amp; Bo">' in contents(room)["about.html"].decode()
 
 
 async def test_a_picture_is_found_by_the_heading_above_it(tmp_path: Path) -> None:
@@ -58,16 +60,16 @@ async def test_a_picture_is_found_by_the_heading_above_it(tmp_path: Path) -> Non
     room = room_in(tmp_path, {"index.html": page})
     (room.mail / PHOTO.name).write_bytes(JPEG)
     assert isinstance(await asked(room, "replace the photo of the mill with the attached one", PHOTO), Worked)
-    assert contents(room)["index.html"] == page.replace("b.jpg", '"images/our-shop.jpg"').encode()
+    assert contents(room)["index.html"] == page.replace("b.jpg", f'"{NAMED}"').encode()
 
 
-async def test_other_sizes_of_the_old_picture_go_with_it(tmp_path: Path) -> None:
-    """A browser would take them before the new picture."""
-    page = "<picture><source srcset='a.webp'><source srcset=a.avif><img src=a.jpg alt=A></picture>"
+async def test_a_picture_with_other_sources_is_left_alone(tmp_path: Path) -> None:
+    """A browser would go on showing one of them, and the reply would say what is not so."""
+    page = "<picture><source srcset='a.webp'><img src=a.jpg alt=A></picture>"
     room = room_in(tmp_path, {"index.html": page})
     (room.mail / PHOTO.name).write_bytes(JPEG)
-    assert isinstance(await asked(room, "replace the photo with the attached one", PHOTO), Worked)
-    assert contents(room)["index.html"] == b'<picture><img src="images/our-shop.jpg" alt=A></picture>'
+    assert isinstance(await asked(room, "replace the photo with the attached one", PHOTO), Declined)
+    assert contents(room) == {"index.html": page.encode()}
 
 
 async def test_another_picture_of_the_same_name_is_not_overwritten(room: Room) -> None:
@@ -77,8 +79,30 @@ async def test_another_picture_of_the_same_name_is_not_overwritten(room: Room) -
         assert isinstance(await asked(room, "replace the hero photo with the attached one", PHOTO), Worked)
     found = contents(room)
     assert found["images/our-shop.jpg"] == b"another"
-    assert found["images/our-shop-2.jpg"] == JPEG
-    assert "images/our-shop-3.jpg" not in found, "the same picture is kept once"
+    assert [path for path, content in found.items() if content == JPEG] == [NAMED], "it is kept once"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "path", "line"),
+    [
+        ("Add the attached photo to the about page", "about.html", '<img src="{}" alt="">'),
+        (
+            "Put this photo below the heading 'Good bread' with the description 'Loaves'",
+            "index.html",
+            '<img src="{}" alt="Loaves">',
+        ),
+        ("Insert the attached photo before the heading 'Team'", "about.html", '<img src="{}" alt="">'),
+    ],
+)
+async def test_a_mailed_photo_is_added_where_it_is_asked(
+    room: Room, instruction: str, path: str, line: str
+) -> None:
+    before = contents(room)
+    result = await asked(room, instruction, PHOTO)
+    assert isinstance(result, Worked), result
+    after = contents(room)
+    assert after.pop(NAMED) == JPEG
+    assert difference(before, after) == [f"{path} + {line.format(NAMED)}"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +114,7 @@ async def test_another_picture_of_the_same_name_is_not_overwritten(room: Room) -
             (PHOTO, MailedFile("b.png", "image/png")),
             "2 pictures",
         ),
-        ("replace the hero photo with b.png", (PHOTO,), "no attached picture called “b.png”"),
+        ("replace the hero photo with b.png", (PHOTO,), "no picture called “b.png” attached"),
         ("replace the photo of a bicycle with the attached one", (PHOTO,), "no picture “bicycle”"),
         (
             "replace the hero photo with the attached one",
@@ -142,7 +166,7 @@ async def test_pictures_of_two_pages_need_a_page(room: Room) -> None:
     (room.tree / "about.html").write_text(ABOUT.replace("The team at work", "Old oven"))
     result = await asked(room, "replace the photo 'Old oven' with the attached one", PHOTO)
     assert isinstance(result, Declined)
-    assert "there are 2 pictures “Old oven”" in result.reason
+    assert "more than one picture “Old oven”: 2" in result.reason
     assert isinstance(
         await asked(room, "replace the photo 'Old oven' on the about page with the attached one", PHOTO),
         Worked,
@@ -159,6 +183,6 @@ async def test_files_are_called_as_their_sender_calls_them(room: Room) -> None:
     assert "there are 2 pictures attached (small.jpg, big.jpg)" in unclear.reason
     result = await asked(room, "replace the hero photo with big.jpg", small, big)
     assert isinstance(result, Worked), result
-    assert contents(room)["images/image-2.jpg"] == JPEG
-    assert "images/image-2.jpg (your big.jpg) is shown instead of old.jpg" in result.summary
+    assert JPEG in contents(room).values()
+    assert ".jpg (your big.jpg) is shown instead of old.jpg" in result.summary
     assert result.summary.endswith("I did not use what was attached: small.jpg.")

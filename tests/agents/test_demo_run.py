@@ -11,6 +11,7 @@ import pytest
 from tests.agents.demo_room import asked, asked_aloud, contents, errand, room_in
 from webordinary import samples
 from webordinary.agents.demo import DemoAgent
+from webordinary.agents.demo.requests import EXAMPLES
 from webordinary.core.errors import NotFound
 from webordinary.core.work import Broke, Declined, Earlier, EventKind, MailedFile, Room, Stopped, Worked
 from webordinary.ports.agent import Agent
@@ -177,6 +178,7 @@ async def test_a_declined_mail_lists_examples_that_work(tmp_path: Path) -> None:
     assert isinstance(result, Declined)
     assert len(result.reason) < 1000, "replies show so much of it"
     assert len(result.reason.splitlines()) <= 12
+    assert all(example in result.reason for example in EXAMPLES)
 
 
 async def test_it_does_what_was_asked_before_as_well(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from tests.reply.letters import DRAWING, JOB, NEWER, PHOTO, job, mail, written
-from webordinary.agents.demo.understanding import understood
+from webordinary.agents.demo.requests import understood
 from webordinary.core.facts import (
     NO_FACTS,
     Facts,

@@ -50,17 +50,16 @@ MAIL_EXTRA = {
     "publicsuffixlist",
     "spf",
 }
-SITE_EXTRA = {"justhtml"}
 WEB_EXTRA = {"jinja2", "markupsafe", "starlette", "uvicorn"}
 INBOUND_EXTRA = {"cryptography", "python_multipart", "starlette", "uvicorn"}
 CLAUDE_EXTRA = {"anyio", "claude_agent_sdk", "h11"}
 BROWSER_EXTRA = {"playwright"}
 AWS_EXTRA = {"aiobotocore", "aiohttp", "botocore"}
-EXTRAS = MAIL_EXTRA | INBOUND_EXTRA | SITE_EXTRA | WEB_EXTRA | CLAUDE_EXTRA | BROWSER_EXTRA | AWS_EXTRA
+EXTRAS = MAIL_EXTRA | INBOUND_EXTRA | WEB_EXTRA | CLAUDE_EXTRA | BROWSER_EXTRA | AWS_EXTRA
 DRIVING = {  # where an extra may be imported, and which
     "src/webordinary/mail/": MAIL_EXTRA | INBOUND_EXTRA | AWS_EXTRA,
-    "src/webordinary/sites/": SITE_EXTRA | WEB_EXTRA | BROWSER_EXTRA | AWS_EXTRA | {"PIL", "pillow_heif"},
-    "src/webordinary/agents/": CLAUDE_EXTRA | SITE_EXTRA,
+    "src/webordinary/sites/": WEB_EXTRA | BROWSER_EXTRA | AWS_EXTRA | {"PIL", "pillow_heif"},
+    "src/webordinary/agents/": CLAUDE_EXTRA,
     "src/webordinary/sandbox/": CLAUDE_EXTRA,
     "src/webordinary/system/": WEB_EXTRA | AWS_EXTRA,
     "src/webordinary/dashboard/": WEB_EXTRA,

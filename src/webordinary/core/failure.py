@@ -48,7 +48,7 @@ class DemoObstacle(StrEnum):
     NO_PICTURE = "no_picture"
     SEVERAL_PICTURES = "several_pictures"
     BAD_FILE = "bad_file"
-    BAD_TARGET = "bad_target"
+    BAD_TARGET = "bad_target"  # of jobs that an older version kept: links
     EMPTY = "empty"
     NOT_SAFE = "not_safe"
     CONFLICT = "conflict"

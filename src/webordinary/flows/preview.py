@@ -20,6 +20,7 @@ from webordinary.core.facts import Facts, PagePictures, PreviewFacts
 from webordinary.core.failure import FailureKind
 from webordinary.core.mail import KeptFile, MailId
 from webordinary.core.page_changes import PageChange
+from webordinary.core.page_outline import PageOutline, outline
 from webordinary.core.release import BrokenLink, Place, Refusal, Release, ReleasedFile
 from webordinary.core.work import BuildFailed, ChangeKind, FileChange
 from webordinary.flows.tools import Tools
@@ -29,7 +30,6 @@ from webordinary.publish.files import read_plain_file
 from webordinary.publish.links import broken_links
 from webordinary.publish.manifest import Refused, manifest
 from webordinary.publish.page_changes import Version, page_changes, page_name, pages_to_read
-from webordinary.publish.page_words import PageWords, words_of
 
 T = TypeVar("T")
 
@@ -257,8 +257,10 @@ def _read_pages(folder: Path, release: Release, paths: Sequence[str]) -> dict[st
 def _titled(ready: _Ready, broken: Sequence[BrokenLink]) -> tuple[BrokenLink, ...]:
     """Links that lead nowhere, with the titles of their pages; the site is published all the same."""
     pages = _read_pages(ready.folder, ready.release, [one.page for one in broken])
-    words = {path: words_of(content.decode(errors="replace")) for path, content in pages.items()}
-    return tuple(replace(one, title=page_name(one.page, words.get(one.page, PageWords()))) for one in broken)
+    words = {path: outline(content.decode(errors="replace")) for path, content in pages.items()}
+    return tuple(
+        replace(one, title=page_name(one.page, words.get(one.page, PageOutline()))) for one in broken
+    )
 
 
 async def _patch(tools: Tools, workspace: Workspace, commit: str) -> str:

@@ -9,36 +9,30 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from webordinary.core.html import VOID, Close, Open, Text, tags, tokens
 from webordinary.core.mail import MailProblem, Stretch, StretchKind
 from webordinary.intake.html_lines import Lines
 from webordinary.intake.html_style import Look, Style, StyleSheet
-from webordinary.intake.html_tokens import TOO_INTRICATE, Close, Open, Text, tokens
-from webordinary.intake.limits import HTML_DEPTH
+from webordinary.intake.limits import HTML_DEPTH, HTML_TOKENS
 from webordinary.intake.problems import CannotRead
 
-
-def _tags(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_VOID = _tags("area base br col embed hr img input link meta param source track wbr")
-_SILENT = _tags(
+_SILENT = tags(
     "script style title textarea xmp iframe noembed noframes template head select object svg math audio video"
 )
-_WITH_GAP = _tags("p h1 h2 h3 h4 h5 h6 ul ol dl table blockquote pre hr center form")
-_BLOCKS = _WITH_GAP | _tags(
+_WITH_GAP = tags("p h1 h2 h3 h4 h5 h6 ul ol dl table blockquote pre hr center form")
+_BLOCKS = _WITH_GAP | tags(
     "address article aside body caption dd details div dt fieldset figcaption figure footer header html li"
     " main nav section summary tbody td tfoot th thead tr"
 )
 # Closing tags do not reach beyond these, and an opening tag ends what can't contain it.
-_WALLS = _tags("td th caption table html")
+_WALLS = tags("td th caption table html")
 _ENDS = {
-    "li": (_tags("li"), _tags("ul ol table")),
-    "td": (_tags("td th"), _tags("tr table")),
-    "th": (_tags("td th"), _tags("tr table")),
-    "tr": (_tags("tr"), _tags("table")),
-    "dt": (_tags("dt dd"), _tags("dl table")),
-    "dd": (_tags("dt dd"), _tags("dl table")),
+    "li": (tags("li"), tags("ul ol table")),
+    "td": (tags("td th"), tags("tr table")),
+    "th": (tags("td th"), tags("tr table")),
+    "tr": (tags("tr"), tags("table")),
+    "dt": (tags("dt dd"), tags("dl table")),
+    "dd": (tags("dt dd"), tags("dl table")),
 }
 # Names that mail programs give to what they add, in whatever language they write it.
 _NAMED = (
@@ -51,15 +45,18 @@ _NAMED = (
         StretchKind.SIGNATURE,
     ),
 )
-_CELLS_END = _tags("td th tr table tbody thead tfoot caption")
-_STRUCK = _tags("s strike del")
+_CELLS_END = tags("td th tr table tbody thead tfoot caption")
+_STRUCK = tags("s strike del")
+TOO_INTRICATE = "its text is made of too many pieces"
 _LIST_NUMBER = re.compile(r"-?\d{1,6}", re.ASCII)
 
 
 def html_to_stretches(html: str) -> list[Stretch]:
     """The visible text of an HTML mail. A stretch is marked as own unless the HTML says what it is."""
     page = _Page()
-    for token in tokens(html):
+    for number, token in enumerate(tokens(html)):
+        if number > HTML_TOKENS:
+            raise CannotRead(TOO_INTRICATE, MailProblem.TOO_LONG)
         match token:
             case Text(text):
                 page.text(text)
@@ -138,7 +135,7 @@ class _Page:
             self.close("a")
         style = self._sheet.style(tag, attributes)
         look = self._open[-1].look.inside(style, attributes)
-        if tag in _VOID:
+        if tag in VOID:
             self._void(tag, attributes, look)
             return
         if len(self._open) > HTML_DEPTH:
@@ -218,7 +215,7 @@ class _Page:
         self._lines.place(self._open[-1].quotes, self._open[-1].kind)
 
     def _end_what_cannot_contain(self, tag: str) -> None:
-        ended, stops = _ENDS.get(tag, (_tags("p"), _WALLS))
+        ended, stops = _ENDS.get(tag, (tags("p"), _WALLS))
         for at in range(len(self._open) - 1, 0, -1):
             if self._open[at].tag in ended:
                 self._pop_to(at)

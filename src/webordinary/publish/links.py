@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
+from itertools import islice
 from pathlib import Path
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
+from webordinary.core.html import Open, tags, tokens
 from webordinary.core.release import BrokenLink, Release, ReleasedFile
 from webordinary.publish.files import read_plain_file
 from webordinary.publish.kinds import is_page
 
 BROKEN_MAX = 50  # told
-LOOKED_AT_BYTES_MAX = 10_000_000  # of all pages together: about three seconds of parsing
-PAGE_BYTES_MAX = 500_000  # a larger page is not looked at: the parser is slow on hostile ones
+LOOKED_AT_BYTES_MAX = 10_000_000  # of all pages together
+PAGE_BYTES_MAX = 500_000  # a larger page is not looked at
+TOKENS_MAX = 100_000  # of one page
 _INDEX = "index.html"
 _SOMEWHERE = "http://site.invalid"  # where the site would be if it were anywhere
 _CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s[^,]*)?(?:,|$)")  # of a srcset
 
 _ATTRIBUTES = {"href", "src", "poster", "srcset", "data"}
-_ELEMENTS = {
-    *(
-        "a",
-        "area",
-        "link",
-        "img",
-        "script",
-        "iframe",
-        "source",
-        "audio",
-        "video",
-        "track",
-        "embed",
-        "object",
-        "input",
-    )
-}
+_ELEMENTS = tags("a area link img script iframe source audio video track embed object input")
 _HINTS = {"preconnect", "dns-prefetch", "canonical", "alternate"}  # nobody who visits the page goes there
 _UNFILLED = ("{{", "${", "<%")  # a template for a script, not an address
 
@@ -72,10 +58,9 @@ def _looked_at(release: Release) -> Iterator[ReleasedFile]:
 
 
 def _dead_targets(text: str, page: str, known: set[str], base: str) -> Iterator[str]:
-    found = _Links()
-    found.feed(text)
-    for target in dict.fromkeys(found.targets):
-        path = _path_in_site(target, page, found.base, base)
+    targets, page_base = _targets(text)
+    for target in dict.fromkeys(targets):
+        path = _path_in_site(target, page, page_base, base)
         if path is None or _is_there(path, known):
             continue
         yield target[:300]
@@ -102,22 +87,21 @@ def _is_there(path: str, known: set[str]) -> bool:
     return path in known or f"{path}/{_INDEX}" in known
 
 
-class _Links(HTMLParser):
-    """Collects where a page leads."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.targets: list[str] = []
-        self.base = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value.strip() for name, value in attrs if value}
-        if tag == "base":
-            self.base = self.base or given.get("href", "")
-        if tag not in _ELEMENTS or _HINTS.intersection(given.get("rel", "").lower().split()):
-            return
+def _targets(text: str) -> tuple[list[str], str]:
+    """Where a page leads, and the base that it names for itself."""
+    targets: list[str] = []
+    base = ""
+    for token in islice(tokens(text), TOKENS_MAX):
+        if not isinstance(token, Open):
+            continue
+        given = {name: value.strip() for name, value in token.attributes.items() if value}
+        if token.tag == "base":
+            base = base or given.get("href", "")
+        if token.tag not in _ELEMENTS or _HINTS.intersection(given.get("rel", "").lower().split()):
+            continue
         for name in _ATTRIBUTES.intersection(given):
-            self.targets += _in_srcset(given[name]) if name == "srcset" else [given[name]]
+            targets += _in_srcset(given[name]) if name == "srcset" else [given[name]]
+    return targets, base
 
 
 def _in_srcset(value: str) -> list[str]:

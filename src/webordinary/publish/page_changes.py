@@ -15,9 +15,10 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from webordinary.core.page_changes import PageChange
 from webordinary.core.page_changes import PageChangeKind as Kind
+from webordinary.core.page_outline import Block, PageOutline, outline
 from webordinary.core.release import Release
+from webordinary.core.text import one_line
 from webordinary.publish.kinds import is_page
-from webordinary.publish.page_words import Block, PageWords, words_of
 
 CHANGES_TOLD = 12  # the rest is counted
 PAGES_COMPARED = 300
@@ -47,17 +48,17 @@ class Version:
 
     files: Mapping[str, str]  # path and sha256
     pages: Mapping[str, bytes]
-    _words: dict[str, PageWords] = field(default_factory=dict)
+    _words: dict[str, PageOutline] = field(default_factory=dict)
 
     @classmethod
     def of(cls, release: Release | None, pages: Mapping[str, bytes]) -> Version:
         """Nothing, if there was no release."""
         return cls({file.path: file.sha256 for file in release.files} if release else {}, pages)
 
-    def words(self, path: str) -> PageWords:
+    def words(self, path: str) -> PageOutline:
         """What a page shows; nothing if it was not read. Each is looked into once."""
         if path not in self._words:
-            self._words[path] = words_of(self.pages.get(path, b"").decode(errors="replace"))
+            self._words[path] = outline(self.pages.get(path, b"").decode(errors="replace"))
         return self._words[path]
 
 
@@ -153,38 +154,43 @@ class _Comparison:
         self.known[key] = [replace(change, page=name, path=path) for change in changes]
         return self.known[key]
 
-    def _new_links(self, path: str, was: PageWords, now: PageWords) -> list[tuple[str, str]]:
-        known = {label for label, _ in was.links}
-        return [(label, _file_of(path, href, self.after)) for label, href in now.links if label not in known]
+    def _new_links(self, path: str, was: PageOutline, now: PageOutline) -> list[tuple[str, str]]:
+        known = {link.label for link in was.links}
+        new = (link for link in now.links if link.label not in known)
+        return [(link.label, _file_of(path, link.href, self.after)) for link in new]
 
-    def _pictures(self, path: str, was: PageWords, now: PageWords) -> Iterator[PageChange]:
-        def shown(words: PageWords, side: Version) -> list[tuple[str, str, str]]:
-            files = [(_file_of(path, src, side), src, alt) for src, alt in words.pictures]
-            return [(side.files.get(file, src), src, alt) for file, src, alt in files]
+    def _pictures(self, path: str, was: PageOutline, now: PageOutline) -> Iterator[PageChange]:
+        def shown(words: PageOutline, side: Version) -> list[tuple[str, str, str]]:
+            files = [(_file_of(path, one.src, side), one) for one in words.pictures]
+            return [(side.files.get(file, one.src), one.src, one.alt) for file, one in files]
 
         for old, new in _differences(shown(was, self.before), shown(now, self.after)):
             if new is None and old is not None:
-                called = _short(old[2], NAME_CHARACTERS) or _file_name(old[1])
+                called = one_line(old[2], NAME_CHARACTERS) or _file_name(old[1])
                 yield PageChange(Kind.PICTURE_REMOVED, old=called)
             elif new is not None and (old is None or old[0] != new[0]):
                 kind = Kind.PICTURE if old is not None else Kind.PICTURE_ADDED
                 theirs = self.mailed.get(new[0], "")
-                called = theirs or _short(new[2], NAME_CHARACTERS) or _file_name(new[1])
+                called = theirs or one_line(new[2], NAME_CHARACTERS) or _file_name(new[1])
                 yield PageChange(kind, new=called, mailed=bool(theirs))
             elif new is not None and old is not None and old[2] != new[2] and new[2]:
-                yield PageChange(Kind.PICTURE_DESCRIPTION, new=_short(new[2]))
+                yield PageChange(Kind.PICTURE_DESCRIPTION, new=one_line(new[2], TEXT_CHARACTERS))
 
-    def _links(self, path: str, was: PageWords, now: PageWords) -> Iterator[PageChange]:
+    def _links(self, path: str, was: PageOutline, now: PageOutline) -> Iterator[PageChange]:
         """Links of the same words that lead elsewhere. What links say is told as text."""
         for old, new in _differences(was.links, now.links):
-            if old is None or new is None or old[0] != new[0] or not new[0]:
+            if old is None or new is None or old.label != new.label or not new.label:
                 continue
-            file = _file_of(path, new[1], self.after)
-            if file in self.after.files and file == _file_of(path, old[1], self.before):
+            file = _file_of(path, new.href, self.after)
+            if file in self.after.files and file == _file_of(path, old.href, self.before):
                 continue  # the same page, addressed in another way
             known = is_page(file) and file in self.after.pages
-            target = self._name(file, self.after) if known else new[1]
-            yield PageChange(Kind.LINK, new=_short(new[0]), target=_short(target, NAME_CHARACTERS * 2))
+            target = self._name(file, self.after) if known else new.href
+            yield PageChange(
+                Kind.LINK,
+                new=one_line(new.label, TEXT_CHARACTERS),
+                target=one_line(target, NAME_CHARACTERS * 2),
+            )
 
     # --- the site -----------------------------------------------------------------------------------
 
@@ -197,7 +203,7 @@ class _Comparison:
         for page in sorted(self.after.pages, key=_home_first):
             if page != path and page in self.after.files:
                 links = self.after.words(page).links
-                if any(_file_of(page, href, self.after) == path for _, href in links):
+                if any(_file_of(page, link.href, self.after) == path for link in links):
                     return PageChange(Kind.PAGE_LINKED, title, target=self._name(page, self.after), path=path)
         return PageChange(Kind.PAGE_ADDED, title, path=path)
 
@@ -232,19 +238,21 @@ class _Comparison:
 # --- texts ----------------------------------------------------------------------------------------------
 
 
-def _headings_and_title(was: PageWords, now: PageWords) -> Iterator[PageChange]:
-    old, new = (next((one.text for one in words.texts if one.level == 1), "") for words in (was, now))
+def _headings_and_title(was: PageOutline, now: PageOutline) -> Iterator[PageChange]:
+    old, new = was.heading, now.heading
     headed = bool(old and new and old != new)
     if headed:
         kind = Kind.TITLE_AND_HEADING if now.title == new and was.title != now.title else Kind.HEADING
-        yield PageChange(kind, old=_short(old), new=_short(new))
+        yield PageChange(kind, old=one_line(old, TEXT_CHARACTERS), new=one_line(new, TEXT_CHARACTERS))
     told = headed and (new in now.title or now.title == was.title)
     if was.title != now.title and now.title and not told:
-        yield PageChange(Kind.TITLE, old=_short(was.title), new=_short(now.title))
+        yield PageChange(
+            Kind.TITLE, old=one_line(was.title, TEXT_CHARACTERS), new=one_line(now.title, TEXT_CHARACTERS)
+        )
 
 
 def _texts(
-    was: PageWords, now: PageWords, links: Sequence[str], to_new_pages: Sequence[str]
+    was: PageOutline, now: PageOutline, links: Sequence[str], to_new_pages: Sequence[str]
 ) -> Iterator[PageChange]:
     first = [next((one for one in words.texts if one.level == 1), None) for words in (was, now)]
     for old, new in _differences(was.texts, now.texts, _alike):
@@ -252,12 +260,14 @@ def _texts(
             continue  # the main heading: told already
         if new is None and old is not None:
             kind = Kind.HEADING_REMOVED if old.level else Kind.TEXT_REMOVED
-            yield PageChange(kind, old=_short(old.text))
+            yield PageChange(kind, old=one_line(old.text, TEXT_CHARACTERS))
         elif old is None and new is not None:
             if new.text in to_new_pages:
                 continue  # an item of the menu: the new page is told
             kind = Kind.HEADING_ADDED if new.level else Kind.TEXT_ADDED
-            yield PageChange(Kind.LINK_ADDED if new.text in links else kind, new=_short(new.text))
+            yield PageChange(
+                Kind.LINK_ADDED if new.text in links else kind, new=one_line(new.text, TEXT_CHARACTERS)
+            )
         elif old is not None and new is not None and old.text != new.text:
             if _without(new.text, to_new_pages) == old.text:
                 continue  # a menu in one line
@@ -338,7 +348,7 @@ def _around_the_difference(old: str, new: str) -> tuple[str, str]:
     def part(text: str) -> str:
         end = text.find(" ", min(len(text), len(text) - tail + AROUND_CHARACTERS))
         cut = text[start : len(text) if end < 0 else end].strip()
-        return _short(("…" if start else "") + cut + ("…" if end >= 0 else ""), 2 * TEXT_CHARACTERS)
+        return one_line(("…" if start else "") + cut + ("…" if end >= 0 else ""), 2 * TEXT_CHARACTERS)
 
     return part(old), part(new)
 
@@ -346,14 +356,13 @@ def _around_the_difference(old: str, new: str) -> tuple[str, str]:
 # --- names ----------------------------------------------------------------------------------------------
 
 
-def page_name(path: str, words: PageWords) -> str:
+def page_name(path: str, words: PageOutline) -> str:
     """What people call a page: its heading, else its title, else its file; "" for the home page."""
     if path in _HOMES:
         return ""
-    heading = next((block.text for block in words.texts if block.level == 1), "")
     place = PurePosixPath(path)
     stem = place.parent.name if place.stem == "index" and place.parent.name else place.stem
-    return _short(heading or words.title or stem, NAME_CHARACTERS)
+    return one_line(words.heading or words.title or stem, NAME_CHARACTERS)
 
 
 def _home_first(path: str) -> tuple[bool, str]:
@@ -376,12 +385,7 @@ def _file_of(page: str, href: str, side: Version) -> str:
 def _file_name(src: str) -> str:
     if src.startswith("data:"):
         return "…"
-    return _short(unquote(src.partition("?")[0]).rpartition("/")[2], NAME_CHARACTERS)
-
-
-def _short(text: str, most: int = TEXT_CHARACTERS) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    return one_line(unquote(src.partition("?")[0]).rpartition("/")[2], NAME_CHARACTERS)
 
 
 def _bounded(changes: list[PageChange], last: list[PageChange]) -> list[PageChange]:

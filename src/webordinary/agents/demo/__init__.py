@@ -1,4 +1,4 @@
-"""An agent without a model: plain requests, exact edits, and an honest no for everything else."""
+"""The demo agent: edits plain HTML by a few kinds of English sentence, without a model or a key."""
 
 from webordinary.agents.demo.agent import DemoAgent
 

@@ -1,256 +1,347 @@
-"""Requests carried out on pages in memory: titles, headings, texts and paragraphs."""
+"""Requests carried out on pages in memory: found in the page's outline, written into its source.
+
+Only the place that is meant is rewritten. The page is then read again, and must show what it showed before
+but for what was asked: else the request is refused.
+"""
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from html import escape
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from html import escape, unescape
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
-from justhtml import Node
-
-from webordinary.agents.demo.bounds import TEXT_CHARACTERS, TITLE_CHARACTERS, CannotDo, shown
-from webordinary.agents.demo.finding import own_text, pages_meant, title_parts
-from webordinary.agents.demo.page import (
-    Intended,
-    Page,
-    Splice,
-    ancestors,
-    elements,
-    end_of,
-    spliced,
-    start_tag,
-)
-from webordinary.agents.demo.requests import (
-    AddParagraph,
-    RemoveParagraph,
-    ReplaceText,
-    SetHeading,
-    SetTitle,
-    Side,
-    Where,
-)
-from webordinary.agents.demo.texts import (
-    Place,
-    folded,
-    occurrences,
-    plain,
-    runs_of,
-    same,
-    text_of,
-    with_text,
-    with_words,
-)
-from webordinary.agents.demo.tree import Tree
+from webordinary.agents.demo.requests import CannotDo, Kind, Request, shown
+from webordinary.agents.demo.site import Page, Site, folded, names_of, same
 from webordinary.core.failure import DemoObstacle
+from webordinary.core.html import Open, tags, written_attributes
+from webordinary.core.page_outline import Block, PageOutline, outline
+from webordinary.core.text import one_line
 
-Found = TypeVar("Found")
-
-HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+TITLE_CHARACTERS, TEXT_CHARACTERS = 300, 2_000
 PLACES_MAX = 50
-_NO_PLACE_FOR_MORE = frozenset(
-    {"li", "figure", "blockquote", "table", "a", "footer", "nav", "aside", "form", "dialog"}
-)
-_EVERYWHERE = "Say which page you mean, or “everywhere” to change all of them"
+_NO_PLACE_FOR_MORE = tags("ul ol dl figure blockquote table a footer nav aside form dialog")
+_PIECE = re.compile(r"&(?:#\w{1,9}|[A-Za-z][A-Za-z0-9]{0,31});?|\s+|.", re.DOTALL)
+_PHONE = re.compile(r"(?<![\w.,/-])\+?\(?\d(?:[ ()/.-]{0,2}\d){6,14}(?![\w/-])")
+_MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One request carried out: pages as they are to be, new files, and what to tell."""
 
-    pages: tuple[Page, ...]
-    said: str
+    pages: Mapping[str, Page]
+    summary: str
     used: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
     mailed: str = ""  # the mail's file that was used
 
 
-def title_set(tree: Tree, request: SetTitle) -> Edit:
-    """Change a page's title, and its heading where that says the same."""
+# --- a page's source ------------------------------------------------------------------------------------
+
+
+class Splice(NamedTuple):
+    """A piece of the source, and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(slots=True)
+class Shown:
+    """What a page shows, to be compared with what it is to show."""
+
+    title: str
+    texts: list[str]
+    addresses: list[str]
+    pictures: list[tuple[str, str]]
+
+    @classmethod
+    def by(cls, page: PageOutline) -> Shown:
+        texts, links, pictures = page.texts, page.links, page.pictures
+        return cls(
+            page.title,
+            [block.text for block in texts],
+            [link.href for link in links],
+            [(picture.src, picture.alt) for picture in pictures],
+        )
+
+
+def spliced(page: Page, expected: Shown, *splices: Splice) -> Page:
+    source = page.source
+    for splice in sorted(splices, reverse=True):
+        source = source[: splice.start] + splice.text + source[splice.end :]
+    if source == page.source:
+        raise CannotDo(f"{page.path} already says that", DemoObstacle.ALREADY_SO)
+    changed = Page(page.path, source, outline(source))
+    if Shown.by(changed.outline) != expected:
+        raise CannotDo(f"the place in {page.path} is written in a way that I can't change safely")
+    return changed
+
+
+class _Letter(NamedTuple):
+    """A character as it is read, and where it is written. A run of white space is one."""
+
+    char: str
+    start: int
+    end: int
+
+
+def _letters(page: Page, block: Block) -> list[_Letter]:
+    letters: list[_Letter] = []
+    for text in block.texts:
+        for piece in _PIECE.finditer(page.source, text.start, text.end):
+            for char in one_line(unescape(piece[0])) or " ":
+                if char != " " or (letters and letters[-1].char != " "):
+                    letters.append(_Letter(char, *piece.span()))
+    return letters[:-1] if letters and letters[-1].char == " " else letters
+
+
+def _reworded(page: Page, letters: Sequence[_Letter], new: str) -> Splice:
+    """Put other words in the place of letters; where tags are among them, of those that differ."""
+    old = "".join(letter.char for letter in letters)
+    if not _are_together(letters):
+        head = len(posixpath.commonprefix([old, new]))
+        tail = len(posixpath.commonprefix([old[head:][::-1], new[head:][::-1]]))
+        letters, new = letters[head : len(old) - tail], new[head : len(new) - tail]
+    if not letters or not _are_together(letters):
+        reason = (
+            f"the words {shown(old)} in {page.path} are not formatted alike; name only a part of them that is"
+        )
+        raise CannotDo(reason)
+    return Splice(letters[0].start, letters[-1].end, escape(new, quote=False))
+
+
+def _are_together(letters: Sequence[_Letter]) -> bool:
+    return all(one.end >= other.start for one, other in pairwise(letters))
+
+
+def attribute_set(page: Page, tag: Open, name: str, value: str) -> Splice:
+    written = written_attributes(page.source, tag).get(name)
+    if written is None:
+        at = tag.start + 1 + len(tag.tag)
+        return Splice(at, at, f' {name}="{escape(value)}"')
+    if written.value is None:
+        return Splice(written.end, written.end, f'="{escape(value)}"')
+    mark = "'" if page.source[written.value[0]] == "'" else '"'
+    return Splice(*written.value, f"{mark}{escape(value)}{mark}")
+
+
+# --- titles and headings --------------------------------------------------------------------------------
+
+
+def title_set(site: Site, request: Request) -> Edit:
+    """Change a page's title, and its main heading where that says the same."""
     new = fit(request.new, TITLE_CHARACTERS, "title")
-    if request.old and not any(_has_title(page, request.old) for page in tree.pages.values()):
-        return heading_set(tree, SetHeading(new, request.where, old=request.old))
-    pages = pages_meant(tree, request.where, home=not request.old)
-    page = one_of(
-        [page for page in pages if not request.old or _has_title(page, request.old)], "page", request.old
-    )
-    titles = _titles(page)
-    if len(titles) != 1:
-        raise CannotDo(
-            f"{page.path} has {'no title' if not titles else 'more than one title'}", DemoObstacle.NOWHERE
-        )
-    old = own_text(titles[0])
-    changed, _ = with_text(page, titles[0], new)
-    said = f"{page.path}: the title is now {shown(new)} (it was {shown(old)})"
-    headings = elements(changed.root, "h1")
-    if len(headings) != 1:
-        return _changed(page, changed, said, ("title",))
-    heading = text_of(headings[0])
-    if not any(same(heading, part) for part in (old, *title_parts(old))):
-        beside = f"; the main heading still says {shown(heading)}" if not same(heading, new) else ""
-        return _changed(page, changed, said + beside, ("title",))
-    changed, _ = with_text(changed, headings[0], new)
-    return _changed(page, changed, f"{said}, and so is the main heading", ("title", "h1"))
+    page = site.pages_meant(request.page, home=True)[0]
+    tag, old, heading = page.outline.title_tag, page.outline.title, page.outline.heading
+    if tag is None:
+        raise CannotDo(f"{page.path} has no title", DemoObstacle.NOWHERE)
+    expected = Shown.by(page.outline)
+    expected.title = new
+    changed = spliced(page, expected, Splice(tag.end, tag.end + len(tag.raw or ""), escape(new, quote=False)))
+    summary = f"{page.path}: the title is now {shown(new)} (it was {shown(old)})"
+    if heading and any(same(heading, part) for part in names_of(page)[1:]):
+        changed = _with_heading(changed, one_of(_headings([changed], ""), "main heading")[1], new)
+        return edit(changed, f"{summary}, and so is the main heading", "title", "h1")
+    beside = f"; the main heading still says {shown(heading)}" if heading and not same(heading, new) else ""
+    return edit(changed, summary + beside, "title")
 
 
-def _titles(page: Page) -> list[Node]:
-    return [
-        node
-        for node in elements(page.root, "title")
-        if node.parent is not None and node.parent.name == "head"
-    ]
-
-
-def _has_title(page: Page, title: str) -> bool:
-    return any(same(own_text(node), title) for node in _titles(page))
-
-
-def heading_set(tree: Tree, request: SetHeading) -> Edit:
-    """Change the text of a heading."""
+def heading_set(site: Site, request: Request) -> Edit:
     new = fit(request.new, TITLE_CHARACTERS, "heading")
-    found = [
-        (page, node)
-        for page in pages_meant(tree, request.where, home=not request.old)
-        for node in elements(page.root, *(HEADINGS if request.old else ("h1",)))
-        if not request.old or same(text_of(node), request.old)
-    ]
-    page, node = one_of(found, "heading" if request.old else "main heading", request.old)
-    old = text_of(node)
-    changed, dropped = with_text(page, node, new)
-    formatting = "; the formatting inside it was dropped" if dropped else ""
-    said = f"{page.path}: the heading {shown(old)} is now {shown(new)}{formatting}"
-    return _changed(page, changed, said, (node.name,))
+    found = _headings(site.pages_meant(request.page, home=not request.old), request.old)
+    page, at = one_of(found, "heading" if request.old else "main heading", request.old)
+    old = page.outline.texts[at]
+    summary = f"{page.path}: the heading {shown(old.text)} is now {shown(new)}"
+    return edit(_with_heading(page, at, new), summary, f"h{old.level}")
 
 
-def text_replaced(tree: Tree, request: ReplaceText) -> Edit:
-    """Put words in the place of others: in one place, or everywhere if asked so."""
-    old, new = plain(request.old), fit(request.new, TEXT_CHARACTERS, "text")
-    found = _places(tree, request.where, old)
-    places = [place for _, in_page in found for place in in_page]
-    if not request.where.everywhere:
-        one_of(places, "place that says", old, _EVERYWHERE)
-    if not places:
-        one_of(places, "place that says", old)
-    if len(places) > PLACES_MAX:
-        raise CannotDo(
-            f"there are {len(places)} places that say {shown(old)}; I change {PLACES_MAX} at most",
-            DemoObstacle.TOO_MUCH,
-        )
-    changed = tuple(with_words(page, in_page, new) for page, in_page in found)
-    said = "\n".join(f"{page.path}: {shown(old)} is now {shown(new)}{_times(len(at))}" for page, at in found)
-    return Edit(changed, said, tuple(f"{page.path}: text" for page in changed))
-
-
-def _times(count: int) -> str:
-    return f" ({count} times)" if count > 1 else ""
-
-
-def _places(tree: Tree, where: Where, words: str) -> list[tuple[Page, list[Place]]]:
-    """Where words stand in visible text, as they are written; else in any case; else in titles."""
-    pages = pages_meant(tree, where, home=False)
-    for case in (True, False):
-        found = [
-            (page, places)
-            for page in pages
-            if (places := [p for run in runs_of(page.root) for p in occurrences(run, words, case=case)])
-        ]
-        if found:
-            return found
+def _headings(pages: Sequence[Page], words: str) -> list[tuple[Page, int]]:
+    """The headings that say this, by page and place in its outline; without words the main ones."""
     return [
-        (page, places)
+        (page, at)
         for page in pages
-        if (
-            places := [
-                p
-                for node in _titles(page)
-                for run in runs_of(node, whole=True)
-                for p in occurrences(run, words, case=False)
-            ]
-        )
+        for at, block in enumerate(page.outline.texts)
+        if (block.level and same(block.text, words)) or (block.level == 1 and not words)
     ]
 
 
-def paragraph_added(tree: Tree, request: AddParagraph) -> Edit:
-    """Add a paragraph on a line of its own, indented like what it stands beside."""
-    text = fit(request.text, TEXT_CHARACTERS, "paragraph")
-    pages = pages_meant(tree, request.where, home=not request.anchor)
-    if request.anchor:
-        page, node = _anchor(pages, request.anchor)
-    else:
-        page, node = pages[0], _last_paragraph(pages[0])
-    written = f"<p>{escape(text, quote=False)}</p>"
-    start = start_tag(page, node).start
-    indent = _indent(page, start)
-    gap = "" if indent is None else page.line_end + indent
-    if request.side is Side.BEFORE:
-        splice, intended = Splice(start, start, written + gap), Intended(paragraph_before={id(node): text})
-    else:
-        end = end_of(page, node)
-        splice, intended = Splice(end, end, gap + written), Intended(paragraph_after={id(node): text})
-    changed = spliced(page, [splice], intended)
-    said = f"{page.path}: added the paragraph {shown(text)} {request.side} {shown(text_of(node))}"
-    return _changed(page, changed, said, ("p",))
+def _with_heading(page: Page, at: int, new: str) -> Page:
+    expected = Shown.by(page.outline)
+    expected.texts[at] = new
+    return spliced(page, expected, _reworded(page, _letters(page, page.outline.texts[at]), new))
 
 
-def _anchor(pages: list[Page], words: str) -> tuple[Page, Node]:
-    headings = [
-        (page, n) for page in pages for n in elements(page.root, *HEADINGS) if same(text_of(n), words)
-    ]
-    return one_of(headings or _paragraphs(pages, words), "heading", words)
+# --- texts ----------------------------------------------------------------------------------------------
 
 
-def _paragraphs(pages: list[Page], start: str) -> list[tuple[Page, Node]]:
-    wanted = folded(plain(start))
-    return [
-        (page, n) for page in pages for n in elements(page.root, "p") if folded(text_of(n)).startswith(wanted)
-    ]
+def text_replaced(site: Site, request: Request) -> Edit:
+    """Put words in the place of others: in one place, or everywhere if asked so."""
+    old = one_line(request.old)
+    new = "" if request.kind is Kind.REMOVE else fit(request.new, TEXT_CHARACTERS, "text")
+    changed: dict[str, Page] = {}
+    lines, total = [], 0
+    for page in site.pages_meant(request.page, home=False):
+        edited, count = _with_words(page, old, new)
+        total += count
+        if count:
+            changed[page.path] = edited
+            lines.append(
+                f"{page.path}: {shown(old)} is now {shown(new)}{f' ({count} times)' if count > 1 else ''}"
+            )
+    hint = "Say which page you mean, or “everywhere” to change all of them"
+    one_of(range(min(total, 1) if request.everywhere else total), "place that says", old, hint)
+    if total > PLACES_MAX:
+        raise CannotDo(f"I change {PLACES_MAX} places at most, not {total}", DemoObstacle.TOO_MUCH)
+    return Edit(changed, "\n".join(lines), tuple(f"{path}: text" for path in changed))
 
 
-def _last_paragraph(page: Page) -> Node:
-    """The last one of the page's own text, not of a list, a footer and the like."""
-    mains = elements(page.root, "main") or elements(page.root, "body")
-    cards = {"article"} if len(elements(page.root, "article")) > 1 else set()
+def _with_words(page: Page, old: str, new: str) -> tuple[Page, int]:
+    """Put words in the place of others wherever a page says them, and say how often it does."""
+    wanted, count = folded(old), 0
+    expected, splices = Shown.by(page.outline), []
+    for at, block in enumerate(page.outline.texts):
+        letters = _letters(page, block)
+        text = "".join(letter.char for letter in letters)
+        for start in reversed(_starts(folded(text), wanted)):
+            count, end = count + 1, start + len(wanted)
+            start -= not new and text[start - 1 : start] == " "  # noqa: PLW2901 - the space before goes as well
+            splices.append(_reworded(page, letters[start:end], new))
+            text = text[:start] + new + text[end:]
+            expected.texts[at] = one_line(text)
+    for at, link in enumerate(page.outline.links):  # a number or an address is also where its link leads
+        scheme, _, rest = link.href.partition(":")
+        if count and scheme in {"tel", "mailto"} and _digits_or_address(rest) == _digits_or_address(old):
+            expected.addresses[at] = f"{scheme}:{_digits_or_address(new)}"
+            splices.append(attribute_set(page, link.tag, "href", expected.addresses[at]))
+    return (spliced(page, expected, *splices) if count else page), count
+
+
+def _starts(text: str, words: str) -> list[int]:
+    """Where words stand in a text, as whole words."""
+    if not words:
+        return []
+    before, after = (r"(?<!\w)" if words[0].isalnum() else ""), (r"(?!\w)" if words[-1].isalnum() else "")
+    return [found.start() for found in re.finditer(f"{before}{re.escape(words)}{after}", text)]
+
+
+def _digits_or_address(text: str) -> str:
+    return text.strip() if "@" in text else re.sub(r"[^\d+]", "", text)
+
+
+def contact_changed(site: Site, request: Request) -> Edit:
+    """Change the one phone number or e-mail address of the site, wherever it stands."""
+    form = _PHONE if "phone" in request.what else _MAIL_ADDRESS
+    if not form.fullmatch(request.new):
+        raise CannotDo(f"{shown(request.new)} is no {request.what}", DemoObstacle.NOT_UNDERSTOOD, request.new)
+    pages = site.pages_meant(request.page, home=False)
+    written = {
+        found[0] for page in pages for block in page.outline.texts for found in form.finditer(block.text)
+    }
+    if len({_digits_or_address(one) for one in written}) != len(written):
+        raise CannotDo(f"the {request.what} is written in more than one way", DemoObstacle.NOWHERE)
+    old = one_of(sorted(written), request.what)
+    return text_replaced(site, replace(request, old=old, everywhere=True))
+
+
+def text_added(site: Site, request: Request) -> Edit:
+    text = fit(request.new, TEXT_CHARACTERS, request.what or "paragraph")
+    tag, what = ("h2", "heading") if "head" in request.what else ("p", "paragraph")
+    page, at = place_for_more(site, request)
+    expected = Shown.by(page.outline)
+    expected.texts.insert(at + (not request.is_before), text)
+    markup = f"<{tag}>{escape(text, quote=False)}</{tag}>"
+    changed, where = with_markup(page, at, markup, expected, is_before=request.is_before)
+    return edit(changed, f"{page.path}: added the {what} {shown(text)} {where}", tag)
+
+
+def place_for_more(site: Site, request: Request) -> tuple[Page, int]:
+    """Beside what is named, else after the last paragraph of the page's own text."""
+    pages = site.pages_meant(request.page, home=not request.beside)
+    if request.beside:
+        found = _headings(pages, request.beside) or _blocks(pages, request.beside, "paragraph")
+        return one_of(found, "heading", request.beside)
+    page, blocks = pages[0], pages[0].outline.texts
+    cards = {"article"} if page.source.lower().count("<article") > 1 else set()
+    has_main = any("main" in block.inside for block in blocks)
     own = [
-        node
-        for node in elements(mains[0], "p")
-        if not any(above.name in _NO_PLACE_FOR_MORE | cards for above in ancestors(node)) and text_of(node)
+        at
+        for at, block in enumerate(blocks)
+        if block.tag and block.tag.tag == "p" and block.is_last
+        if not block.inside & (_NO_PLACE_FOR_MORE | cards) and ("main" in block.inside or not has_main)
     ]
     if not own:
-        raise CannotDo(
-            f"{page.path} has no paragraph to add another one after; name a heading", DemoObstacle.NOWHERE
-        )
-    return own[-1]
+        reason = f"{page.path} has no paragraph to add something after; name a heading"
+        raise CannotDo(reason, DemoObstacle.NOWHERE)
+    return page, own[-1]
+
+
+def with_markup(page: Page, at: int, markup: str, expected: Shown, *, is_before: bool) -> tuple[Page, str]:
+    """Write an element on a line of its own beside a block, indented like it."""
+    block = page.outline.texts[at]
+    if block.tag is None or not block.is_last:
+        raise CannotDo(f"{page.path} is written in a way that I can't add to safely")
+    start, end = block.tag.start, len(page.source[: block.end].rstrip())
+    indent = _indent(page, start)
+    gap = "" if indent is None else ("\r\n" if "\r\n" in page.source else "\n") + indent
+    splice = Splice(start, start, markup + gap) if is_before else Splice(end, end, gap + markup)
+    return spliced(page, expected, splice), f"{'before' if is_before else 'after'} {shown(block.text)}"
 
 
 def _indent(page: Page, start: int) -> str | None:
     """The white space before a tag that is the first on its line; None if it is not."""
     before = page.source[page.source.rfind("\n", 0, start) + 1 : start]
-    return before if not before.strip() else None
+    return None if before.strip() else before
 
 
-def paragraph_removed(tree: Tree, request: RemoveParagraph) -> Edit:
-    """Take a paragraph out, with its line if it stands on lines of its own."""
-    found = _paragraphs(pages_meant(tree, request.where, home=False), request.start)
-    page, node = one_of(found, "paragraph that starts with", request.start)
-    start, end = start_tag(page, node).start, end_of(page, node)
-    indent = _indent(page, start)
-    rest = page.source[end:].partition("\n")
-    if indent is not None and not rest[0].strip() and rest[1]:
-        start, end = start - len(indent), end + len(rest[0]) + 1
-    changed = spliced(page, [Splice(start, end, "")], Intended(removed=frozenset({id(node)})))
-    return _changed(page, changed, f"{page.path}: removed the paragraph {shown(text_of(node))}", ("p",))
+def _blocks(pages: Sequence[Page], words: str, what: str) -> list[tuple[Page, int]]:
+    """Elements that say this: paragraphs that start with it, headings, or any that say it alone."""
+    return [
+        (page, at)
+        for page in pages
+        for at, block in enumerate(page.outline.texts)
+        if block.tag and block.is_whole and (block.level or block.tag.tag in {"p", "li"})
+        if same(block.text[: len(words)] if what == "paragraph" else block.text, words)
+        if not what or (what == "paragraph") == (block.tag.tag == "p")
+    ]
 
 
-# --- what all of them need ----------------------------------------------------------------------------
+def text_removed(site: Site, request: Request) -> Edit:
+    """Take an element out, with its line if it has one of its own; or some words out of their text."""
+    words = request.old.removesuffix("…").removesuffix("...").strip()
+    found = _blocks(site.pages_meant(request.page, home=False), one_line(words), request.what)
+    if not found and not request.what:
+        return text_replaced(site, request)
+    page, at = one_of(found, f"{request.what} that starts with" if request.what else "place that says", words)
+    block, expected = page.outline.texts[at], Shown.by(page.outline)
+    start, end = block.tag.start if block.tag else 0, len(page.source[: block.end].rstrip())
+    expected.texts.pop(at)
+    expected.addresses = [link.href for link in page.outline.links if not start <= link.tag.start < end]
+    line_end = re.compile(r"[ \t]*\r?\n").match(page.source, end)
+    if (indent := _indent(page, start)) is not None and line_end:
+        start, end = start - len(indent), line_end.end()
+    changed = spliced(page, expected, Splice(start, end, ""))
+    what = request.what or "text"
+    return edit(
+        changed, f"{page.path}: removed the {what} {shown(block.text)}", block.tag.tag if block.tag else ""
+    )
+
+
+# --- what all of them need ------------------------------------------------------------------------------
 
 
 def fit(text: str, most: int, what: str) -> str:
     """A new text on one line, within its bounds."""
-    line = plain(text)
-    if not line:
-        raise CannotDo(f"the new {what} is empty", DemoObstacle.EMPTY)
-    if len(line) > most:
-        raise CannotDo(f"the new {what} is longer than {most} characters", DemoObstacle.EMPTY)
+    line = one_line(text)
+    if not line or len(line) > most:
+        problem = f"is longer than {most} characters" if line else "is empty"
+        raise CannotDo(f"the new {what} {problem}", DemoObstacle.EMPTY)
     return line
 
 
@@ -264,19 +355,10 @@ def one_of(
             f"I found no {named}", DemoObstacle.NOT_FOUND if words else DemoObstacle.NOWHERE, words
         )
     if len(found) > 1:
-        plural = what.replace("place that says", "places that say").replace(
-            "paragraph that starts", "paragraphs that start"
-        )
-        plural = plural if plural != what else f"{what}s"
-        raise CannotDo(
-            f"there are {len(found)} {plural} {shown(words) if words else ''}".rstrip() + f". {hint}",
-            DemoObstacle.SEVERAL_PLACES if words else DemoObstacle.NOWHERE,
-            words,
-        )
+        obstacle = DemoObstacle.SEVERAL_PLACES if words else DemoObstacle.NOWHERE
+        raise CannotDo(f"there is more than one {named}: {len(found)}. {hint}", obstacle, words)
     return found[0]
 
 
-def _changed(old: Page, new: Page, said: str, used: tuple[str, ...]) -> Edit:
-    if new.source == old.source:
-        raise CannotDo(f"{old.path} already says that", DemoObstacle.ALREADY_SO)
-    return Edit((new,), said, tuple(f"{new.path}: {name}" for name in used))
+def edit(page: Page, summary: str, *used: str) -> Edit:
+    return Edit({page.path: page}, summary, tuple(f"{page.path}: {name}" for name in used))

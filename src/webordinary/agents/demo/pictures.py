@@ -1,44 +1,39 @@
-"""Pictures: finding the one that is meant, and showing a mailed one in its place."""
+"""Mailed pictures: shown in the place of another, or added."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any
+from urllib.parse import quote, unquote
 
-from justhtml import Node
-
-from webordinary.agents.demo.bounds import TEXT_CHARACTERS, CannotDo, shown
-from webordinary.agents.demo.edits import HEADINGS, Edit, fit, one_of
-from webordinary.agents.demo.finding import address_of, pages_meant
-from webordinary.agents.demo.page import (
-    Intended,
-    Page,
+from webordinary.agents.demo.edits import (
+    TEXT_CHARACTERS,
+    Edit,
+    Shown,
     Splice,
-    ancestors,
-    attribute,
-    elements,
-    end_of,
+    attribute_set,
+    edit,
+    one_of,
+    place_for_more,
     spliced,
-    start_tag,
-    with_attribute,
-    without_attribute,
+    with_markup,
 )
-from webordinary.agents.demo.requests import DescribePicture, ReplacePicture, Where
-from webordinary.agents.demo.texts import folded, same, text_of
-from webordinary.agents.demo.tree import Tree, name_for_picture, read_picture
+from webordinary.agents.demo.requests import CannotDo, Request, shown
+from webordinary.agents.demo.site import Page, Site, folded, read_picture, same
 from webordinary.core.failure import DemoObstacle
+from webordinary.core.html import written_attributes
+from webordinary.core.page_outline import Picture
+from webordinary.core.text import one_line
 from webordinary.core.work import MailedFile
 
-SHOWABLE = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif"})
-STALE = ("srcset", "sizes", "width", "height")  # all of these are about the picture that was there
+_SHOWABLE = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif"})
+_STALE = ("srcset", "sizes", "width", "height")  # all of these are about the picture that was there
 _HERO = frozenset({"hero", "banner"})
-_SMALL_WORDS = frozenset(
-    {"a", "an", "and", "at", "in", "of", "on", "the", "with", "our", "my", "big", "large"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,160 +44,97 @@ class Mailed:
     files: Sequence[MailedFile]
 
 
-def picture_replaced(tree: Tree, request: ReplacePicture, mailed: Mailed) -> Edit:
-    """Copy a mailed picture into the site and show it instead of the one that is meant."""
-    file = _mailed_picture(request, mailed)
-    found = _pictures_meant(tree, request.which, request.where)
-    content = read_picture(mailed.folder, file.name)
-    path, there = name_for_picture(tree, file.name, content)
-    pages: dict[str, Page] = {}
-    for page, picture in found:
-        if page.path in pages:
-            raise CannotDo(
-                f"{page.path} shows that picture more than once; name it more exactly", DemoObstacle.NOWHERE
-            )
-        pages[page.path] = _shown_instead(page, picture, path, request.description)
-    new = f"{path} (your {file.claimed_name})" if file.claimed_name else path
-    said = "\n".join(_told(page, picture, new, request.description) for page, picture in found)
-    used = tuple(f"{name}: picture" for name in pages)
-    return Edit(tuple(pages.values()), said, (path, *used), {} if there else {path: content}, file.name)
+def picture_added(site: Site, request: Request, mailed: Mailed) -> Edit:
+    page, at = place_for_more(site, request)
+    file, path, files = _mailed_picture(request, mailed)
+    src, alt = _address(page, path), one_line(request.described, TEXT_CHARACTERS)
+    expected, block = Shown.by(page.outline), page.outline.texts[at]
+    place = block.tag.start if request.is_before and block.tag else block.end
+    expected.pictures.insert(sum(one.tag.start < place for one in page.outline.pictures), (src, alt))
+    markup = f'<img src="{escape(src)}" alt="{escape(alt)}">'
+    changed, where = with_markup(page, at, markup, expected, is_before=request.is_before)
+    return replace(edit(changed, f"{page.path}: added {file} {where}", "picture"), **files)
 
 
-def picture_described(tree: Tree, request: DescribePicture) -> Edit:
-    """Change a picture's description."""
-    text = fit(request.description, TEXT_CHARACTERS, "description")
-    found = _pictures_meant(tree, request.which, request.where)
-    page, picture = one_of(found, "picture", request.which)
-    intended = Intended(attributes={id(picture): {**(picture.attrs or {}), "alt": text}})
-    changed = spliced(page, [with_attribute(page, picture, "alt", text)], intended)
-    said = f"{page.path}: the picture {_file_name(picture)} is now described as {shown(text)}"
-    return Edit((changed,), said, (f"{page.path}: picture",))
+def picture_replaced(site: Site, request: Request, mailed: Mailed) -> Edit:
+    """Show a mailed picture instead of the one that is meant."""
+    words = _words(request.old)
+    pages = site.pages_meant(request.page, home=not words or bool(words & _HERO))
+    pictures = [(page, at) for page in pages for at in range(len(page.outline.pictures))]
+    hint = "Name it by its description, its file or the heading above it"
+    page, at = one_of(_pictures_meant(pictures, request.old, words), "picture", request.old, hint)
+    picture, expected = page.outline.pictures[at], Shown.by(page.outline)
+    if "picture" in picture.inside:  # a browser takes one of its other sources
+        raise CannotDo(f"the picture in {page.path} is written in a way that I can't change safely")
+    file, path, files = _mailed_picture(request, mailed)
+    alt = one_line(request.described, TEXT_CHARACTERS) or picture.alt
+    expected.pictures[at] = (_address(page, path), alt)
+    written = written_attributes(page.source, picture.tag)
+    splices = [Splice(written[name].start, written[name].end, "") for name in _STALE if name in written]
+    splices.append(attribute_set(page, picture.tag, "src", _address(page, path)))
+    summary = f"{page.path}: {file} is shown instead of {_file_name(picture) or 'the picture'}"
+    if request.described:
+        splices.append(attribute_set(page, picture.tag, "alt", alt))
+        summary += f", described as {shown(alt)}"
+    elif alt:
+        summary += f"; it is still described as {shown(alt)}"
+    return replace(edit(spliced(page, expected, *splices), summary, "picture"), **files)
 
 
-def _mailed_picture(request: ReplacePicture, mailed: Mailed) -> MailedFile:
-    pictures = [file for file in mailed.files if file.kind.lower() in SHOWABLE]
+def _mailed_picture(request: Request, mailed: Mailed) -> tuple[str, str, dict[str, Any]]:
+    """The mailed picture that is meant: what to call it, its path in the site, and its part of the edit."""
+    pictures = [file for file in mailed.files if file.kind.lower() in _SHOWABLE]
     if request.file:
-        wanted = folded(request.file)
-        pictures = [file for file in pictures if wanted in (folded(file.claimed_name), folded(file.name))]
-        return one_of(pictures, "attached picture called", request.file)
-    if not pictures:
-        raise CannotDo("there is no picture attached to your mail", DemoObstacle.NO_PICTURE)
+        names = folded(request.file)
+        pictures = [file for file in pictures if names in (folded(file.claimed_name), folded(file.name))]
     if len(pictures) > 1:
         names = ", ".join(file.called for file in pictures[:5])
-        raise CannotDo(
-            f"there are {len(pictures)} pictures attached ({names}). Say which one by its name",
-            DemoObstacle.SEVERAL_PICTURES,
-        )
-    return pictures[0]
+        reason = f"there are {len(pictures)} pictures attached ({names}). Say which one by its name"
+        raise CannotDo(reason, DemoObstacle.SEVERAL_PICTURES)
+    if not pictures:
+        called = f" called {shown(request.file)}" if request.file else ""
+        raise CannotDo(f"there is no picture{called} attached to your mail", DemoObstacle.NO_PICTURE)
+    file = pictures[0]
+    path, content = read_picture(mailed.folder, file.name)
+    called = f"{path} (your {file.claimed_name})" if file.claimed_name else path
+    return called, path, {"files": {path: content}, "mailed": file.name}
 
 
-# --- which picture --------------------------------------------------------------------------------------
-
-
-def _pictures_meant(tree: Tree, which: str, where: Where) -> list[tuple[Page, Node]]:
-    words = _words(which) - _SMALL_WORDS
-    hero = bool(words & _HERO)
-    pages = pages_meant(tree, where, home=(hero or not words) and not where.everywhere)
-    pictures = [(page, node) for page in pages for node in elements(page.root, "img")]
-    found = _heroes(pictures) if hero else _by_words(pictures, which, words) if words else pictures
-    if where.everywhere and found:
-        return found
-    return [one_of(found, "picture", which, "Name it by its description, its file or the heading above it")]
-
-
-def _heroes(pictures: list[tuple[Page, Node]]) -> list[tuple[Page, Node]]:
-    """Pictures that are called so in the page; else the first one."""
-    called = [(page, node) for page, node in pictures if _HERO & _names(node, *ancestors(node))]
-    return called or pictures[:1]
-
-
-def _by_words(pictures: list[tuple[Page, Node]], which: str, words: set[str]) -> list[tuple[Page, Node]]:
+def _pictures_meant(pictures: list[tuple[Page, int]], which: str, words: set[str]) -> list[tuple[Page, int]]:
     """The pictures that fit best: by their name, by words about them, by the heading they stand under."""
+    if not words:
+        return pictures
+    about = [(place, page.outline.pictures[at], page) for place in pictures for page, at in [place]]
+    if words & _HERO:
+        return [place for place, one, _ in about if _HERO & _about(one)] or pictures[:1]
     exact = [
-        (page, node)
-        for page, node in pictures
-        if same(which, attribute(node, "alt")) or folded(which) in _file_names(node)
+        place for place, one, _ in about if same(which, one.alt) or folded(which) in _file_name(one).lower()
     ]
-    about = [(page, node) for page, node in pictures if words <= _about(node)]
-    under = [(page, node) for page, node in pictures if words <= _words(_heading_of(page, node))]
-    return exact or about or under
+    return (
+        exact
+        or [place for place, one, _ in about if words <= _about(one)]
+        or [place for place, one, page in about if words <= _words(_heading_above(page, one))]
+    )
 
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", folded(text)))
 
 
-def _names(*nodes: Node) -> set[str]:
-    named = (f"{attribute(n, 'id')} {attribute(n, 'class')}" for n in nodes if n.name not in {"html", "body"})
-    return _words(" ".join(named)) | _words(_file_name(nodes[0]))
+def _about(picture: Picture) -> set[str]:
+    given = picture.tag.attributes
+    return _words(" ".join([picture.alt, _file_name(picture), given.get("class", ""), given.get("id", "")]))
 
 
-def _about(node: Node) -> set[str]:
-    caption = _caption(ancestors(node))
-    close = [above for above in ancestors(node) if above.name in {"figure", "a", "picture"}]
-    return _words(attribute(node, "alt")) | _words(caption) | _names(node, *close)
+def _file_name(picture: Picture) -> str:
+    return posixpath.basename(unquote(picture.src.partition("?")[0]))
 
 
-def _caption(above: Iterable[Node]) -> str:
-    figures = [node for node in above if node.name == "figure"]
-    return " ".join(text_of(caption) for caption in elements(figures[0], "figcaption")) if figures else ""
+def _heading_above(page: Page, picture: Picture) -> str:
+    above = [block.text for block in page.outline.texts if block.level and block.end <= picture.tag.start]
+    return above[-1] if above else ""
 
 
-def _file_name(node: Node) -> str:
-    try:
-        return posixpath.basename(unquote(urlsplit(attribute(node, "src")).path))
-    except ValueError:
-        return ""
-
-
-def _file_names(node: Node) -> set[str]:
-    name = folded(_file_name(node))
-    return {name, name.rpartition(".")[0], folded(attribute(node, "src"))} - {""}
-
-
-def _heading_of(page: Page, picture: Node) -> str:
-    """The heading that a picture stands under: the last one before it; else the first one beside it."""
-    last = ""
-    for node in elements(page.root, "img", *HEADINGS):
-        if node is picture:
-            break
-        if node.name in HEADINGS:
-            last = text_of(node)
-    return last
-
-
-# --- showing another one ----------------------------------------------------------------------------------
-
-
-def _shown_instead(page: Page, picture: Node, path: str, description: str) -> Page:
-    attributes = dict(picture.attrs or {})
-    attributes["src"] = quote(address_of(page, path))
-    splices = [with_attribute(page, picture, "src", attributes["src"] or "")]
-    if description:
-        attributes["alt"] = fit(description, TEXT_CHARACTERS, "description")
-        splices.append(with_attribute(page, picture, "alt", attributes["alt"] or ""))
-    for name in STALE:
-        attributes.pop(name, None)
-        gone = without_attribute(page, picture, name)
-        splices += [gone] if gone else []
-    sources = _sources(picture)
-    for source in sources:
-        splices.append(Splice(start_tag(page, source).start, end_of(page, source), ""))
-    removed = frozenset(id(source) for source in sources)
-    return spliced(page, splices, Intended(attributes={id(picture): attributes}, removed=removed))
-
-
-def _sources(picture: Node) -> list[Node]:
-    """Other sizes of the old picture, which a browser would take before the new one."""
-    above = picture.parent
-    return elements(above, "source") if above is not None and above.name == "picture" else []
-
-
-def _told(page: Page, picture: Node, new: str, description: str) -> str:
-    said = f"{page.path}: {new} is shown instead of {_file_name(picture) or 'the picture'}"
-    old = attribute(picture, "alt")
-    if description:
-        return f"{said}, described as {shown(description)}"
-    if old:
-        return f"{said}; it is still described as {shown(old)}"
-    return said
+def _address(page: Page, path: str) -> str:
+    """How a page names a file of the site."""
+    return quote(posixpath.relpath(path, posixpath.dirname(page.path) or "."))

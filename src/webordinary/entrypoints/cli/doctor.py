@@ -29,7 +29,6 @@ from webordinary.wiring.work import chosen_agent
 
 EXTRAS = {
     "mail": ("aiosmtpd", "aiosmtplib", "dkim", "dns", "PIL", "spf"),
-    "site": ("justhtml",),
     "web": ("jinja2", "starlette", "uvicorn"),
 }
 AWS_EXTRA = {"aws": ("aiobotocore",)}
