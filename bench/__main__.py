@@ -63,7 +63,7 @@ def measured(part: str, measure: Part, folder: Path, effort: Effort) -> Results:
 def main() -> int:
     """Run the parts that were asked for."""
     args = _arguments()
-    effort = SMALLEST if args.smallest else Effort(rounds=args.rounds)
+    effort = SMALLEST if args.smallest else Effort(rounds=args.rounds, peers=not args.without_peers)
     parts = {name: PARTS[name] for name in args.names or PARTS}
     if args.before:
         parts = {
@@ -98,6 +98,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--rounds", type=int, help="how often (default: as each part finds right)")
+    parser.add_argument("--without-peers", action="store_true", help="measure only ours and the machine")
     parser.add_argument("--smallest", action="store_true", help="only see that everything still runs")
     parser.add_argument(
         "--before",

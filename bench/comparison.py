@@ -46,9 +46,9 @@ def against(other: Path, part: str) -> Callable[[Path, Effort], Sequence[Row | P
 def _once(checkout: Path, part: str, folder: Path, *, smallest: bool) -> Table:
     """One round in a process of its own, whose package is that checkout's."""
     path = os.pathsep.join([str(checkout.resolve() / "src"), str(ROOT)])
-    command = [sys.executable, "-m", "bench", part, "--json", "--rounds", "1", "--folder", str(folder)]
+    command = [sys.executable, "-m", "bench", part, "--json", "--rounds", "1", "--without-peers"]
     done = subprocess.run(
-        [*command, *(["--smallest"] if smallest else [])],
+        [*command, "--folder", str(folder), *(["--smallest"] if smallest else [])],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,

@@ -17,6 +17,7 @@ AIM_MILLISECONDS = 200.0
 GROWTH_MEGABYTES = 10.0
 OK = 200
 TIMES = 20
+SHOWN = 8
 
 
 def measure(folder: Path, effort: Effort) -> list[Row]:
@@ -36,8 +37,11 @@ def measure(folder: Path, effort: Effort) -> list[Row]:
 
 
 def _slowest_first(asked: list[dict[str, Any]]) -> list[Row]:
-    rows = []
-    for one in sorted(asked, key=lambda one: percentile(one["milliseconds"], 95), reverse=True):
+    ordered = sorted(asked, key=lambda one: percentile(one["milliseconds"], 95), reverse=True)
+    highs = [percentile(one["milliseconds"], 95) for one in ordered]
+    rows = [row("page", f"slowest of {len(asked)} addresses, p95", "ms", highs[:1], at_most=AIM_MILLISECONDS)]
+    rows.append(row("page", "the one in the middle, p95", "ms", [percentile(highs, 50)]))
+    for one in ordered[:SHOWN]:
         name, taken = one["address"], one["milliseconds"]
         high = percentile(taken, 95)
         rows.append(Row("page", f"{name}, p95", "ms", high, high, high, at_most=AIM_MILLISECONDS))

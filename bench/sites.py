@@ -112,11 +112,8 @@ def _totals(jobs: dict[str, list[Notes]], plain: list[float], by_hand: list[floa
 
 
 def _stages(jobs: dict[str, list[Notes]]) -> list[Row]:
-    rows = []
-    for kind, short in ((WARM, "claimed anew"), (COLD, "cold")):
-        spent = [one.stages() for one in jobs[kind]]
-        rows += [row(f"stages, {short}", name, "ms", [one[name] for one in spent]) for name in spent[0]]
-    return rows
+    spent = [one.stages() for one in jobs[WARM]]
+    return [row("stages, claimed anew", name, "ms", [one[name] for one in spent]) for name in spent[0]]
 
 
 # --- our side -------------------------------------------------------------------------------------------

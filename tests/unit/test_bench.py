@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench import comparison, document
 from bench.__main__ import PARTS, measured
 from bench.effort import SMALLEST, Effort
 from bench.plot import Plot
-from bench.report import Row, as_table
+from bench.report import Results, Row, as_table, row
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -32,3 +34,19 @@ def test_a_part_that_fails_says_why_and_leaves_the_others_their_numbers(tmp_path
 
     assert "pages: FAILED: KeyError" in table
     assert "commits: single-row, durable" in table
+
+
+def test_the_page_has_a_place_for_every_part_and_a_failed_one_leaves_it_alone(tmp_path: Path) -> None:
+    """What is written about speed is what was measured, and a mishap takes nothing away."""
+    page = tmp_path / "performance.md"
+    page.write_text(document.PAGE.read_text("utf-8"), "utf-8")
+    whole = Results("", [row("one", "two", "ms", [1.0])], [Plot("p", "Title", "x", "y", {"a": [(1, 1.0)]})])
+
+    for part in (*PARTS, *(f"before-and-after-{one}" for one in comparison.COMPARED)):
+        document.write(replace(whole, part=part), page)
+    written = page.read_text("utf-8")
+    document.write(Results("drain", failure="it was too slow"), page)
+
+    assert written.count("one: two") == len(PARTS) + len(comparison.COMPARED)
+    assert page.read_text("utf-8") == written
+    assert (tmp_path / "plots" / "p.svg").read_text("utf-8").startswith("<svg")

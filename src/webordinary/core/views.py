@@ -71,6 +71,10 @@ class LaneView:
         """Whether somebody holds the lane: the lease decides, never the row's mere existence."""
         return self.worker is not None and self.lease_until is not None and self.lease_until > now
 
+    def parked_at(self, now: float) -> bool:
+        """Whether the lane's breaker is open, and work waits for it to close."""
+        return self.head is not None and self.parked_until is not None and self.parked_until > now
+
     @property
     def running(self) -> HeadView | None:
         """The job in the lane's current owner's hands."""

@@ -13,12 +13,12 @@ from webordinary.core.mail import Letter, MailId, MailRecord, MailState
 from webordinary.core.release import Place
 from webordinary.core.site import Member
 from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
-from webordinary.core.waiting import SILENT_BEATS, Cause, Reason
+from webordinary.core.waiting import SILENT_BEATS, Reason
 from webordinary.core.work import KeptEvent
 from webordinary.dashboard.parts import Parts
 from webordinary.dashboard.query_params import Page, letter_cursor, page_of
 
-BUSY_LANES_MAX = 500  # looked at for a summary; more are told as "500 and more"
+BUSY_LANES_MAX = 200  # looked at for a summary; more are told as "200 and more"
 WORKERS_SHOWN = 100
 SEATS_LOOKED_UP_MAX = 200
 HISTORY_SHOWN = 200
@@ -107,13 +107,9 @@ async def summary(parts: Parts) -> Summary:
     """Count what there is, within bounds."""
     ledger, now = parts.backend.ledger, parts.clock.now()
     workers = await ledger.workers()
-    lanes = await reasoned(parts, await ledger.lanes(limit=BUSY_LANES_MAX + 1, busy=True))
+    lanes = await ledger.lanes(limit=BUSY_LANES_MAX + 1, busy=True)
     counted = lanes[:BUSY_LANES_MAX]
-    waits = [
-        now - lane.waiting_since
-        for lane, reason in counted
-        if lane.waiting_since is not None and reason.cause is not Cause.EMPTY
-    ]
+    waits = [now - lane.waiting_since for lane in counted if lane.waiting_since is not None and lane.head]
     return Summary(
         now=now,
         workers=len(workers),
@@ -121,10 +117,10 @@ async def summary(parts: Parts) -> Summary:
         slots_taken=sum(len(worker.lanes) for worker in workers),
         jobs=await ledger.counts(),
         lanes_busy=len(counted),
-        lanes_owned=sum(lane.owned_at(now) for lane, _ in counted),
+        lanes_owned=sum(lane.owned_at(now) for lane in counted),
         lanes_waiting=len(waits),
-        lanes_running=sum(lane.running is not None and lane.owned_at(now) for lane, _ in counted),
-        lanes_parked=sum(reason.cause is Cause.PARKED for _, reason in counted),
+        lanes_running=sum(lane.running is not None and lane.owned_at(now) for lane in counted),
+        lanes_parked=sum(lane.parked_at(now) for lane in counted),
         lanes_uncounted=len(lanes) > BUSY_LANES_MAX,
         oldest_wait=max([*waits, 0.0]),
     )

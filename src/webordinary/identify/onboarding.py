@@ -231,7 +231,7 @@ def _leaving_members(leaving: Leaving, members: list[Member]) -> tuple[Member, .
 async def _open_jobs(ledger: Ledger, project: str, users: set[str] | None) -> int:
     """Count the jobs of a project (or of some of its users) that have not ended."""
     count, after = 0, None
-    while page := await ledger.lanes(limit=_LANES_PER_LOOK, after=after):
+    while page := await ledger.lanes(limit=_LANES_PER_LOOK, after=after, busy=True):
         count += sum(
             view.depth
             for view in page

@@ -91,11 +91,12 @@ class MemoryLedger:
 
     async def job(self, job: JobId) -> JobView:
         """See `Ledger.job`."""
+        if (exact := self._rows.jobs.get(job)) is not None:
+            return exact.view()
         found = [row for known, row in self._rows.jobs.items() if known.startswith(job)]
-        exact = self._rows.jobs.get(job)
-        if exact is None and len(found) != 1:
+        if len(found) != 1:
             raise NotFound(f"there is no job {job}" if not found else f"several jobs begin with {job}")
-        return (exact or found[0]).view()
+        return found[0].view()
 
     async def history(self, lane: Lane | None, *, limit: int, job: JobView | None = None) -> list[LaneEvent]:
         """See `Ledger.history`."""
