@@ -1,7 +1,7 @@
 """Publishing into buckets of an emulated cloud."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -149,6 +149,70 @@ async def test_what_pages_load_comes_first_then_pages_then_the_pointer_and_delet
     assert set(await content(client, PREVIEW)) == {
         "about/index.html", "css/site.css", "index.html", "logo.svg", "new.png",
     }  # fmt: skip
+
+
+class CutOff(Exception):
+    """The worker dies."""
+
+
+class Cut:
+    """A store whose writer dies before one of its writes, or just after it."""
+
+    def __init__(self, store: Store, writes: int) -> None:
+        self._store, self._left = store, writes
+        self.get_object, self.list_objects_v2 = store.get_object, store.list_objects_v2
+        self.copy_object = partial(self._write, store.copy_object)
+        self.put_object = partial(self._write, store.put_object)
+        self.delete_objects = partial(self._write, store.delete_objects)
+
+    async def _write(self, call: Callable[..., Awaitable[Any]], **wanted: object) -> Any:  # noqa: ANN401 - botocore's
+        if self._left <= 0:
+            raise CutOff
+        self._left -= 1
+        return await call(**wanted)
+
+
+@pytest.mark.parametrize("promoting", [False, True], ids=["published", "promoted"])
+async def test_a_worker_that_dies_at_any_write_leaves_a_pointer_that_is_true(
+    s3: S3Publisher, client: Store, tmp_path: Path, promoting: bool
+) -> None:
+    """A pointer that is early names files that are not there; one that is late forgets whose they are."""
+    bucket, place = (LIVE, Place.LIVE) if promoting else (PREVIEW, Place.PREVIEW)
+    sites = [
+        site(tmp_path / "a", "one", **{"old.html": "x", "old.css": "x"}),
+        site(tmp_path / "b", "two", **{"new.png": "x"}),
+    ]
+
+    async def change(publisher: S3Publisher, number: int) -> None:
+        await publisher.publish(claim(1), *sites[number], f"c{number}")
+        if promoting:
+            await publisher.promote(claim(1))
+
+    ended = writes = 0
+    while not ended:
+        await change(s3, 0)
+        if promoting:
+            await s3.publish(claim(1), *sites[1], "c1")
+        dying = S3Publisher(cast("S3Client", Cut(client, writes)), address=lambda *_: "")
+        try:
+            await (dying.promote(claim(1)) if promoting else change(dying, 1))
+            ended = True
+        except CutOff:
+            writes += 1
+        pointer, found = await PointerStore(client, bucket).read(), await content(client, bucket)
+        release, folder = next(one for one in sites if one[0].id == pointer.release)
+        ours = {file.path for file in pointer.files}.union(pointer.strays)
+        assert set(found) <= ours, "what is there is known to be ours, so that a successor can delete it"
+        assert {file.path for file in pointer.files} <= set(found), (
+            "nothing that the pointer names is missing"
+        )
+        if release is sites[1][0]:
+            assert on_disk(folder).items() <= found.items(), "complete, as the pointer says"
+        if not pointer.underway:
+            assert found == on_disk(folder), "exactly that, if nobody is changing it"
+        assert await s3.current(PROJECT, place) == (release, pointer.commit)
+    assert ended
+    assert writes >= 7
 
 
 async def test_unchanged_files_are_not_sent_again_unless_somebody_tampered_with_them(

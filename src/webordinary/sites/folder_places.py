@@ -67,8 +67,11 @@ class ProjectFolder:
         self._pointer = self.path / "places.json"
 
     def create(self) -> None:
-        for folder in (self.path, self.releases, self.unfinished):
-            folder.mkdir(parents=True, exist_ok=True)
+        """Make the folders; their names survive a power cut, or all that is in them would not."""
+        for folder in (self.path.parent, self.path, self.releases, self.unfinished):
+            if not folder.is_dir():
+                folder.mkdir(parents=True, exist_ok=True)
+                make_durable(folder.parent)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
