@@ -134,7 +134,10 @@ def _send(port: int) -> None:
 
 
 def _letters(home: Path) -> list[str]:
-    return [path.read_text(errors="replace") for path in home.rglob("*.eml")]
+    try:
+        return [path.read_text(errors="replace") for path in home.rglob("*.eml")]
+    except FileNotFoundError:  # a workspace went away under it
+        return []
 
 
 async def _until(happened: Callable[[], bool]) -> None:

@@ -20,7 +20,7 @@ from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.site import Member
 from webordinary.flows.status import status_of
 from webordinary.reply.compose import Letterhead
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 __all__ = ["door"]
 

@@ -6,13 +6,13 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
 
-from webordinary.backends.facts_json import LETTER_FACTS
 from webordinary.core.claim import WorkerId
 from webordinary.core.facts import Facts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.letter_facts import Ending, LetterFacts
 from webordinary.core.mail import (
+    FACTS_OF,
     FileProblem,
     KeptFile,
     Letter,
@@ -25,7 +25,7 @@ from webordinary.core.mail import (
 )
 from webordinary.core.views import JobView
 from webordinary.reply.compose import Composed, Letterhead, compose
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 NOW = 1_790_000_000.0
 KEY = b"0123456789abcdef0123456789abcdef"
@@ -117,7 +117,7 @@ def composed(letter: Letter, case: Case, ours: Letterhead = OURS) -> Composed:
 
 def facts_for(kind: LetterKind, **given: Any) -> LetterFacts | None:  # noqa: ANN401 - fields of any type
     """What a letter of this kind is told: fields of its class, or of the facts that a job left."""
-    wanted = LETTER_FACTS.get(kind)
+    wanted = FACTS_OF.get(kind)
     if wanted is not Ending:
         return wanted(**given) if wanted else None
     own = {name: given.pop(name) for name in ("note", "failure", "by") if name in given}

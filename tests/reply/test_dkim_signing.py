@@ -18,7 +18,7 @@ from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.mail.dkim_signing import DkimSigner, SigningMailer, open_signer
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.reply.compose import Composed, compose
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 DOMAIN = "webordinary.example"
 ED25519 = pem("PRIVATE KEY", bytes.fromhex("302e020100300506032b657004220420") + bytes(range(32)))

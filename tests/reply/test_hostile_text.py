@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from tests.any_value import any_value
 from tests.reply.letters import JOB, MAIL, OURS, Read, composed, job, mail, read, written
-from webordinary.backends.facts_json import LETTER_FACTS
 from webordinary.core.facts import PreviewFacts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.letter_facts import Accepted
-from webordinary.core.mail import KeptFile, Letter, LetterKind, SessionId, SkippedFile
+from webordinary.core.mail import FACTS_OF, KeptFile, Letter, LetterKind, SessionId, SkippedFile
 from webordinary.reply.compose import Letterhead
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 OUR_HEADERS = {
     "Content-Language",
@@ -166,7 +165,7 @@ ANYTHING = st.text() | st.sampled_from(INJECTIONS + SCRIPTS) | st.text("\r\n\x00
 @st.composite
 def any_letter(draw: st.DrawFn) -> Letter:
     kind = draw(st.sampled_from(LetterKind))
-    wanted = LETTER_FACTS.get(kind)
+    wanted = FACTS_OF.get(kind)
     facts = draw(st.none() | any_value(wanted, ANYTHING)) if wanted else None
     return Letter(draw(ANYTHING), kind, facts=facts)
 

@@ -33,7 +33,7 @@ from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import FINAL_LETTERS, KeptFile, Letter, LetterKind, MailProblem
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.page_changes import PageChange, PageChangeKind
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 FIRST_LINE = "Change the homepage title to Spring Sale"
 HEADING = PageChange(PageChangeKind.HEADING, old="Sale", new="Spring Sale")

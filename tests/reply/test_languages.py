@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
+from string import Formatter
 
 import pytest
 
@@ -39,12 +40,11 @@ from webordinary.core.outcome import interrupted_note
 from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.core.release import BrokenLink
 from webordinary.identify.intent import Wish, read_wish, says_yes
-from webordinary.reply.facts import Case, facts_of
-from webordinary.reply.filling import Sheet, as_text
+from webordinary.reply.context import Case, context_of
 from webordinary.reply.phrases import phrases
+from webordinary.reply.rendering import Form, rendered
 
 OTHERS = [language for language in Language if language is not Language.ENGLISH]
-SHEETS = [*LetterKind, "opening", "closing"]
 # Words that none of the other languages has.
 ENGLISH = frozenset(
     {"the", "your", "you", "and", "please", "reply", "with", "this", "that", "what", "changed", "nothing"}
@@ -132,7 +132,7 @@ def texts(kind: LetterKind, language: Language) -> list[str]:
 
 
 def _text(letter: Letter, case: Case) -> str:
-    return as_text(letter.kind, facts_of(letter, case, "edit@x.example"), case.language)
+    return rendered(Form.TEXT, letter.kind, context_of(letter, case, "edit@x.example"), case.language)
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -144,7 +144,7 @@ def test_nothing_english_is_in_a_letter_of_another_language(kind: LetterKind, la
         own = re.sub(r"(?m)^- (?:Change|Replace|Add) .*$", "", text)
         words = set(re.findall(r"[^\W\d_]+", own.lower()))
         assert not words & ENGLISH, f"{words & ENGLISH} in {own}"
-        assert "${" not in text
+        assert not re.search(r"[{}]|\$\{", text), text
 
 
 @pytest.mark.parametrize("language", Language)
@@ -155,33 +155,29 @@ def test_a_letter_says_which_language_it_is_in(language: Language) -> None:
     assert letter["Content-Language"] == language
 
 
-@pytest.mark.parametrize("language", OTHERS)
-def test_every_language_has_every_phrase_with_the_same_facts(language: Language) -> None:
-    english, other = phrases().templates, phrases(language).templates
-    assert other.keys() == english.keys()
-    for key, template in english.items():
-        assert sorted(other[key].get_identifiers()) == sorted(template.get_identifiers()), key
+def facts_named(sentence: str | list[str]) -> list[set[str]]:
+    sentences = [sentence] if isinstance(sentence, str) else sentence
+    return [{name for _, name, _, _ in Formatter().parse(one) if name} for one in sentences]
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize("name", SHEETS)
-def test_every_language_has_the_same_paragraphs(name: str, language: Language) -> None:
+def test_every_language_has_every_sentence_with_the_same_facts(language: Language) -> None:
     """A sentence that was added in one language only is found here."""
-    english, other = Sheet(name).paragraphs, Sheet(name, language).paragraphs
-    assert [(one.needs, one.forbids) for one in other] == [(one.needs, one.forbids) for one in english]
-    assert [len(one.lines) for one in other] == [len(one.lines) for one in english]
+    english, other = phrases().sections, phrases(language).sections
+    assert other.keys() == english.keys()
+    for section, sentences in english.items():
+        assert other[section].keys() == sentences.keys(), section
+        for name, sentence in sentences.items():
+            assert facts_named(other[section][name]) == facts_named(sentence), f"{section}.{name}"
 
 
-@pytest.mark.parametrize("language", Language)
-def test_every_kind_of_change_failure_and_problem_has_its_phrase(language: Language) -> None:
-    keys = {
-        *(f"change_{kind}" for kind in PageChangeKind),
-        *(f"failure_{kind}" for kind in FailureKind if kind is not FailureKind.DECLINED),
-        *(f"demo_{kind}" for kind in DemoObstacle),
-        *(f"unreadable_{kind}" for kind in MailProblem),
-        *(f"skipped_{kind.name.lower()}" for kind in FileProblem),
-    }
-    assert all(phrases(language).knows(key) for key in keys)
+def test_every_kind_of_change_failure_and_problem_has_its_sentence() -> None:
+    sections = phrases().sections
+    assert set(sections["change"]) == set(PageChangeKind)
+    assert set(sections["failure"]) == set(FailureKind) - {FailureKind.DECLINED}
+    assert set(sections["demo_obstacle"]) == set(DemoObstacle)
+    assert set(sections["mail_problem"]) == set(MailProblem)
+    assert set(sections["file_problem"]) == {kind.name.lower() for kind in FileProblem} | {"other"}
 
 
 def test_a_letter_without_a_subject_to_answer_has_one_in_its_language() -> None:
@@ -196,8 +192,7 @@ def test_a_mail_in_no_known_language_is_answered_in_english() -> None:
 @pytest.mark.parametrize("language", Language)
 def test_the_demo_agent_understands_what_letters_say_it_can(language: Language) -> None:
     """An example that does not work is worse than none."""
-    every = [line.text.template for part in Sheet("failed", language).paragraphs for line in part.lines]
-    lines = [line.removeprefix("- ") for line in every if line.startswith("- ")]
+    lines = phrases(language).sections["failed"]["demo_examples"]
     assert len(lines) == 4
     assert all(understood(line) for line in lines)
 
@@ -240,14 +235,10 @@ COMMANDS = frozenset({Wish.PUBLISH, Wish.UNDO, Wish.REDO, Wish.STOP, Wish.STATUS
 @pytest.mark.parametrize("language", Language)
 def test_every_word_that_a_letter_asks_for_is_understood(language: Language) -> None:
     """A letter that says "answer *deshacer*" to somebody whom we then don't understand is worse than none."""
-    folder = files("webordinary.reply") / "templates" / language.value
-    starred = {
-        word
-        for sheet in folder.iterdir()
-        for word in re.findall(r"(?<![*\w])\*([^*\n]+)\*(?![*\w])", sheet.read_text("utf-8"))
-    }
+    catalog = files("webordinary.reply") / "templates" / f"{language}.toml"
+    starred = set(re.findall(r"(?<![*\w])\*([^*\n]+)\*(?![*\w])", catalog.read_text("utf-8")))
     commands = {word for word in starred if not says_yes(word)}
     assert {read_wish(word) for word in commands} == COMMANDS
     assert len(commands) == len(COMMANDS)
     for name in ("publish", "undo", "stop"):
-        assert read_wish(phrases(language).say(name)) is Wish(name)
+        assert read_wish(phrases(language).word(name)) is Wish(name)

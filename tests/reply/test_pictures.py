@@ -8,7 +8,7 @@ from webordinary.core.job import JobState
 from webordinary.core.language import Language
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.reply.compose import Composed, Picture, When, compose
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 PNG = b"\x89PNG\r\n\x1a\n"
 BOTH = (Picture(When.BEFORE, PNG + b"1"), Picture(When.AFTER, PNG + b"2"))

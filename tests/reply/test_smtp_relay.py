@@ -17,7 +17,7 @@ from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.mailer import Rejected, Sent, TryLater
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 LETTER = composed(Letter(JOB.id, LetterKind.DONE, facts=Ending(".\n.. dots\n花")), Case(MAIL, JOB))
 SENDER = "edit@webordinary.example"

@@ -6,82 +6,109 @@ from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from jinja2 import Environment, UndefinedError, meta
 
 from tests.reply.letters import JOB, MAIL
+from tests.reply.test_languages import texts
 from webordinary.core.language import Language
 from webordinary.core.mail import Letter, LetterKind
-from webordinary.reply.facts import Case, facts_of
-from webordinary.reply.filling import Fact, Paragraph, Sheet, as_text
+from webordinary.reply.context import Case, context_of
+from webordinary.reply.phrases import phrases
+from webordinary.reply.rendering import PARTS, Form, rendered
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "src" / "webordinary" / "reply" / "templates"
-SHEETS = sorted([*LetterKind, "opening", "closing"])
-FILES = sorted([*SHEETS, "phrases"])
-FACTS = facts_of(Letter("a", LetterKind.DONE), Case(MAIL, JOB), "edit@x")
+PARTS_AND_WORDS = {*PARTS, "say", "say_all", "layout", "language", "pictures"}
+LAYOUTS = {"text", "html", "text_parts", "html_parts", "opening"}
+CONTEXTS = {kind: context_of(Letter("a", kind), Case(MAIL, JOB), "edit@x") for kind in LetterKind}
+
+
+def source(kind: str) -> str:
+    return (TEMPLATES / f"{kind}.jinja").read_text("utf-8")
+
+
+def test_every_kind_of_letter_has_its_template_and_every_language_its_words() -> None:
+    assert {path.stem for path in TEMPLATES.glob("*.jinja")} == set(LetterKind) | LAYOUTS
+    assert {path.stem for path in TEMPLATES.glob("*.toml")} == set(Language)
 
 
 @pytest.mark.parametrize("language", Language)
-def test_every_kind_of_letter_has_its_template(language: Language) -> None:
-    assert sorted(path.stem for path in (TEMPLATES / language).iterdir()) == FILES
-
-
-def test_every_folder_of_templates_is_a_language() -> None:
-    assert {path.name for path in TEMPLATES.iterdir() if path.is_dir()} == set(Language)
-
-
-@pytest.mark.parametrize("language", Language)
-@pytest.mark.parametrize("name", SHEETS)
-def test_a_template_names_only_facts_that_exist(name: str, language: Language) -> None:
+@pytest.mark.parametrize("kind", LetterKind)
+def test_every_letter_is_written_in_every_language_whatever_it_is_about(
+    kind: LetterKind, language: Language
+) -> None:
     """A misspelt name would be found by the first person who should get the letter."""
-    named = {fact for part in Sheet(name, language).paragraphs for fact in part.needs | part.forbids}
-    assert named <= set(FACTS)
+    for text in texts(kind, language):
+        title, _, rest = text.partition("\n\n")
+        assert title.strip()
+        assert "\n-- \n" in rest
+        assert "\n\n\n" not in text
+        assert text == text.strip() + "\n"
 
 
-def test_every_fact_is_used() -> None:
-    named = {fact for name in SHEETS for part in Sheet(name).paragraphs for fact in part.needs | part.forbids}
-    assert set(FACTS) <= named
+@pytest.mark.parametrize("kind", LetterKind)
+def test_a_template_names_only_facts_that_its_letter_has(kind: LetterKind) -> None:
+    """Also in a branch that no sample takes."""
+    environment = Environment(autoescape=True)
+    named = meta.find_undeclared_variables(environment.parse(source(kind) + source("opening")))
+    assert named - PARTS_AND_WORDS <= CONTEXTS[kind].keys()
+    for name in re.findall(r'say(?:_all)?\("(\w+)"\)', source(kind)):
+        assert phrases().of_letter(kind, name)
+
+
+def test_every_sentence_is_said() -> None:
+    """One that no letter says any more need not be translated."""
+    for kind in LetterKind:
+        said = set(re.findall(r'"(\w+)"', source(kind)))
+        assert phrases().sections[kind].keys() <= said
+    everything = "".join(path.read_text("utf-8") for path in TEMPLATES.glob("*.jinja"))
+    assert phrases().sections["letter"].keys() <= set(re.findall(r'"(\w+)"', everything))
+
+
+def test_a_fact_that_is_missing_is_no_hole_in_a_letter() -> None:
+    with pytest.raises(UndefinedError, match="project"):
+        rendered(
+            Form.TEXT,
+            LetterKind.STATUS,
+            {"request": "", "topic": "", "running": "", "waiting": 0, "reference": ""},
+        )
+
+
+@pytest.mark.parametrize(
+    "words", ["{{ 7 * 7 }}", "{project}", "{0.__class__}", "{% raw %}", "*undo*", "${x}"]
+)
+def test_a_fact_is_never_read_as_a_template(words: str) -> None:
+    """A mail can say anything."""
+    context = {**CONTEXTS[LetterKind.UNCLEAR], "words": words, "topic": words, "request": words}
+    assert rendered(Form.TEXT, LetterKind.UNCLEAR, context).count(words) == 3
+    assert rendered(Form.HTML, LetterKind.UNCLEAR, context).count(words) == 3
 
 
 def test_a_letter_loads_nothing_from_anywhere() -> None:
     """Remote pictures tell a stranger when a letter is read, and programs hide letters that have them."""
-    text = (TEMPLATES / "letter.html").read_text()
-    assert not re.search(r"<img|src=|url\(|@import|https?:|<script|<link", text)
+    for name in ("html", "html_parts"):
+        text = source(name).replace('<img src="cid:', "")
+        assert not re.search(r"<img|src=|url\(|@import|https?:|<script|<link", text)
 
 
 def test_a_template_becomes_text_and_html() -> None:
     """One file says it in both forms: nobody is told less because of the program they read mail with."""
-    listed = "Files & more:\n${files}\n- reply *undo*\n- or *redo*\n"
-    paragraph = Paragraph.read(listed + "> ${quote}\n[Look](${preview})\n[Undo](${answer})")
-    facts: dict[str, Fact] = {
-        "files": ("<a>.jpg", "b.jpg"),
-        "quote": "*no* [mark](up)",
-        "preview": "https://x/?a&b",
-        "answer": "mailto:x",
-    }
-    assert paragraph.as_text(facts) == (
-        "Files & more:\n- <a>.jpg\n- b.jpg\n- reply “undo”\n- or “redo”\n> *no* [mark](up)\nLook:\nhttps://x/?a&b"
+    facts = {"files": ("<a>.jpg", "b & c.jpg"), "stop_link": "mailto:x?a&b", "request": "", "topic": "t"}
+    context = {**CONTEXTS[LetterKind.ACCEPTED], **facts}
+    text = rendered(Form.TEXT, LetterKind.ACCEPTED, context)
+    assert "\n\nFiles that came with it:\n- <a>.jpg\n- b & c.jpg\n\n" in text
+    assert "To call it off, reply “stop”.\n\n-- \n" in text
+    html = re.sub(r' (?:style|dir)="[^"]*"', "", rendered(Form.HTML, LetterKind.ACCEPTED, context))
+    assert "<p>Files that came with it:</p><ul><li>&lt;a&gt;.jpg</li><li>b &amp; c.jpg</li></ul>" in (
+        html.replace("\n", "")
     )
-    html = re.sub(r' (?:style|dir)="[^"]*"', "", paragraph.as_html(facts))
-    assert html.replace("\n", "") == (
-        "<p>Files &amp; more:</p><ul><li>&lt;a&gt;.jpg</li><li>b.jpg</li></ul>"
-        "<ul><li>reply <b>undo</b></li><li>or <b>redo</b></li></ul>"
-        "<blockquote>*no* [mark](up)</blockquote>"
-        '<p><a href="https://x/?a&amp;b">Look</a></p><p><a href="mailto:x">Undo</a></p>'
-    )
-
-
-def test_a_paragraph_without_its_fact_is_left_out() -> None:
-    paragraph = Paragraph.read("?a !b\nHello ${c}")
-    assert paragraph.wanted({"a": "yes", "b": "", "c": "you"})
-    assert not paragraph.wanted({"a": "", "b": "", "c": "you"})
-    assert not paragraph.wanted({"a": "yes", "b": "yes", "c": "you"})
-    assert not paragraph.wanted({"a": "yes", "b": "", "c": ""})
-    assert paragraph.as_text({"c": "you"}) == "Hello you"
+    assert "reply <b>stop</b>.</p>" in html
+    assert '<p><a href="mailto:x?a&amp;b">Stop it</a></p>' in html
 
 
 def test_the_signature_is_parted_as_mail_programs_expect() -> None:
     """Two dashes and a space, alone on a line: programs fade what follows, and leave it out of answers."""
-    assert "\n-- \nWebordinary" in as_text(LetterKind.HELP, FACTS)
+    assert "\n-- \nWebordinary" in rendered(Form.TEXT, LetterKind.HELP, CONTEXTS[LetterKind.HELP])
 
 
 def test_the_wheel_has_every_template(tmp_path: Path) -> None:
@@ -91,4 +118,4 @@ def test_the_wheel_has_every_template(tmp_path: Path) -> None:
         packed = {
             name.partition("/templates/")[2] for name in archive.namelist() if "/reply/templates/" in name
         }
-    assert packed == {str(path.relative_to(TEMPLATES)) for path in TEMPLATES.rglob("*.*")}
+    assert packed == {path.name for path in TEMPLATES.iterdir()}

@@ -11,7 +11,7 @@ from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.signed_addresses import session_from_address
 from webordinary.reply.compose import Letterhead, Unanswerable, compose
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 from webordinary.reply.headers import ID_CHARACTERS, REFERENCES_MAX
 
 

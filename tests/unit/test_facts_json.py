@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tests.any_value import any_value
 from webordinary.backends.facts_json import (
-    LETTER_FACTS,
     facts_from_json,
     facts_to_json,
     letter_facts_from_json,
@@ -38,7 +37,7 @@ from webordinary.core.letter_facts import (
     StopRequest,
     UnclearWords,
 )
-from webordinary.core.mail import LetterKind
+from webordinary.core.mail import FACTS_OF, LetterKind
 from webordinary.core.outcome import Verdict
 from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.core.release import BrokenLink
@@ -169,8 +168,8 @@ def test_letters_that_the_release_before_owed_are_read() -> None:
 
 
 ANY_TEXT = st.text() | st.just("\x00\ud800")
-ANY_LETTER_FACTS = st.sampled_from(sorted(LETTER_FACTS)).flatmap(
-    lambda kind: st.tuples(st.just(kind), any_value(LETTER_FACTS[kind], ANY_TEXT))
+ANY_FACTS_OF = st.sampled_from(sorted(FACTS_OF)).flatmap(
+    lambda kind: st.tuples(st.just(kind), any_value(FACTS_OF[kind], ANY_TEXT))
 )
 
 
@@ -181,7 +180,7 @@ def test_what_a_job_left_is_read_as_it_was_written(facts: Facts) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(given_to=ANY_LETTER_FACTS)
+@given(given_to=ANY_FACTS_OF)
 def test_the_facts_of_a_letter_are_read_as_they_were_written(
     given_to: tuple[LetterKind, LetterFacts],
 ) -> None:

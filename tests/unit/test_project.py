@@ -63,6 +63,7 @@ DRIVING = {  # where an extra may be imported, and which
     "src/webordinary/sandbox/": CLAUDE_EXTRA,
     "src/webordinary/system/": WEB_EXTRA | AWS_EXTRA,
     "src/webordinary/dashboard/": WEB_EXTRA,
+    "src/webordinary/reply/rendering.py": {"jinja2", "markupsafe"},
     "src/webordinary/backends/aws/": AWS_EXTRA,
     "src/webordinary/entrypoints/cli/screen.py": {"rich"},
 }

@@ -33,24 +33,11 @@ from webordinary.core.letter_facts import (
     StopRequest,
     UnclearWords,
 )
-from webordinary.core.mail import FINAL_LETTERS, LetterKind
+from webordinary.core.mail import FACTS_OF, LetterKind
 from webordinary.core.page_changes import PageChange
 from webordinary.core.release import BrokenLink
 
 VERSION = 2  # without one: texts by name, as 0.1 wrote them
-
-LETTER_FACTS: Mapping[LetterKind, type[LetterFacts]] = {
-    LetterKind.ACCEPTED: Accepted,
-    **dict.fromkeys(FINAL_LETTERS, Ending),
-    LetterKind.CONFIRM: Question,
-    LetterKind.SET_ASIDE: Question,
-    LetterKind.REFUSED: NotAMember,
-    LetterKind.ASKED: ProjectChoice,
-    LetterKind.UNCLEAR: UnclearWords,
-    LetterKind.UNREADABLE: MailFault,
-    LetterKind.STOPPED: StopRequest,
-    LetterKind.STATUS: StatusReport,
-}
 
 
 def facts_tree(facts: Facts | LetterFacts) -> dict[str, Any]:
@@ -73,7 +60,7 @@ def facts_from_json(text: str | None) -> Facts:
 
 def letter_facts_from_json(kind: LetterKind, text: str) -> LetterFacts | None:
     """Read what a letter is told."""
-    given, wanted = json.loads(text), LETTER_FACTS.get(kind)
+    given, wanted = json.loads(text), FACTS_OF.get(kind)
     if given is None or wanted is None:
         return None
     return decode(wanted, given) if "v" in given else _old_letter_facts(kind, given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType
@@ -12,7 +12,18 @@ from webordinary.core.failure import MailProblem as MailProblem  # noqa: PLC0414
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
-from webordinary.core.letter_facts import LetterFacts
+from webordinary.core.letter_facts import (
+    Accepted,
+    Ending,
+    LetterFacts,
+    MailFault,
+    NotAMember,
+    ProjectChoice,
+    Question,
+    StatusReport,
+    StopRequest,
+    UnclearWords,
+)
 from webordinary.core.text import storable
 
 EXCERPT_CHARACTERS = 600
@@ -301,6 +312,21 @@ QUESTIONS = frozenset({LetterKind.CONFIRM, LetterKind.SET_ASIDE})
 
 # What is said about a job's end, each at most once a job.
 FINAL_LETTERS = frozenset({LetterKind.DONE, LetterKind.FAILED, LetterKind.PREEMPTED, LetterKind.DEAD})
+
+
+# The class of a letter's facts; the other kinds have none.
+FACTS_OF: Mapping[LetterKind, type[LetterFacts]] = {
+    LetterKind.ACCEPTED: Accepted,
+    **dict.fromkeys(FINAL_LETTERS, Ending),
+    LetterKind.CONFIRM: Question,
+    LetterKind.SET_ASIDE: Question,
+    LetterKind.REFUSED: NotAMember,
+    LetterKind.ASKED: ProjectChoice,
+    LetterKind.UNCLEAR: UnclearWords,
+    LetterKind.UNREADABLE: MailFault,
+    LetterKind.STOPPED: StopRequest,
+    LetterKind.STATUS: StatusReport,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,13 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
 from enum import StrEnum
-from html import escape
 
 from webordinary.core.errors import BadInput
 from webordinary.core.letter_facts import Question
 from webordinary.core.mail import Letter, SessionId
 from webordinary.core.signed_addresses import session_address, session_token
 from webordinary.reply.clean import one_line
-from webordinary.reply.facts import Case, facts_of, session_of
-from webordinary.reply.filling import PICTURES_HERE, as_html, as_text
+from webordinary.reply.context import Case, context_of, session_of
 from webordinary.reply.headers import (
     answered_subject,
     header,
@@ -29,6 +27,7 @@ from webordinary.reply.headers import (
     sendable,
 )
 from webordinary.reply.phrases import phrases
+from webordinary.reply.rendering import Form, rendered
 
 SESSION_HEADER = "X-Webordinary-Session"
 NAME_CHARACTERS = 60
@@ -96,7 +95,6 @@ def compose(
         return Unanswerable("the mail it answers has no address that a reply could be sent to")
     message_id = message_id_of(letter, letterhead.domain)
     answer_to = _answer_address(letter, case, letterhead)
-    facts = facts_of(letter, case, answer_to)
     lines = [
         mailbox_header("From", one_line(letterhead.name, NAME_CHARACTERS), sendable(letterhead.address)),
         mailbox_header("To", "", recipient),
@@ -110,11 +108,11 @@ def compose(
         header("X-Auto-Response-Suppress", "All"),
         header("Content-Language", case.language),
     ]
-    text, html = as_text(letter.kind, facts, case.language), as_html(letter.kind, facts, case.language)
-    say = phrases(case.language)
-    mark = message_id.strip("<>")
-    shown = [Shown(say.say(f"picture_{one.when}"), f"{one.when}.{mark}", one) for one in pictures]
-    content = _content(text, html.replace(PICTURES_HERE, _figures(shown)), shown)
+    say, mark = phrases(case.language), message_id.strip("<>")
+    shown = [ShownPicture(say.say("picture", one.when), f"{one.when}.{mark}", one) for one in pictures]
+    context = {**context_of(letter, case, answer_to), "pictures": shown}
+    text, html = (rendered(form, letter.kind, context, case.language) for form in Form)
+    content = _content(text, html, shown)
     return Composed(message_id, recipient, "\r\n".join([*lines, ""]).encode("ascii") + content)
 
 
@@ -127,7 +125,7 @@ def message_id_of(letter: Letter, domain: str) -> str:
 def _subject(case: Case) -> str:
     """The mail's own subject: programs thread by it. With neither that nor an id there is no thread."""
     nothing_to_thread_by = not case.mail.subject.strip() and not case.mail.message_id
-    subject = phrases(case.language).say("no_subject") if nothing_to_thread_by else case.mail.subject
+    subject = phrases(case.language).word("no_subject") if nothing_to_thread_by else case.mail.subject
     return answered_subject(subject)
 
 
@@ -154,7 +152,7 @@ def _session_headers(letter: Letter, case: Case, letterhead: Letterhead) -> list
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPicture:
     """A picture, what it is called, and the id by which the HTML shows it."""
 
     label: str
@@ -162,19 +160,7 @@ class Shown:
     picture: Picture
 
 
-def _figures(shown: Sequence[Shown]) -> str:
-    """Side by side where there is room, below each other on a phone."""
-    cells = "".join(
-        '<div style="display:inline-block;vertical-align:top;width:48%;min-width:240px;margin:0 1% 8px 0">'
-        f'<div style="font-size:13px">{escape(one.label)}</div>'
-        f'<img src="cid:{one.cid}" alt="{escape(one.label)}" width="500"'
-        ' style="width:100%;height:auto;border:1px solid #888888"></div>'
-        for one in shown
-    )
-    return f'<div style="margin:0 0 16px">{cells}</div>' if cells else ""
-
-
-def _content(text: str, html: str, shown: Sequence[Shown] = ()) -> bytes:
+def _content(text: str, html: str, shown: Sequence[ShownPicture] = ()) -> bytes:
     """Both forms as one MIME body. Everything about it follows from the words: no chance, no time."""
     body = EmailMessage(policy=SMTP)
     body.set_content(text, cte=_encoding(text))

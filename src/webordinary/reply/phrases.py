@@ -1,20 +1,21 @@
-"""Sentences that are put together from facts: `templates/{language}/phrases.txt`.
+"""Sentences in four languages: `templates/{language}.toml`, a section a letter or a group of facts.
 
-Letters, the command line and the dashboard tell changes and failures by these.
+Letters, the command line and the dashboard say changes and failures by these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from string import Template
 
 from webordinary.core.language import Language
 from webordinary.core.page_changes import PageChange, PageChangeKind
 
-_TEMPLATES = files("webordinary.reply") / "templates"
+SHARED = "letter"  # the section of what several letters say
+
 _OF_PICTURES = frozenset(
     {PageChangeKind.PICTURE, PageChangeKind.PICTURE_ADDED, PageChangeKind.PICTURE_REMOVED}
 )
@@ -22,49 +23,60 @@ _OF_PICTURES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The phrases of one language."""
+    """The sentences of one language, by their section and name."""
 
     language: Language
-    templates: dict[str, Template]
+    sections: Mapping[str, Mapping[str, str | list[str]]]
 
-    def say(self, key: str, **words: str) -> str:
-        """Fill a phrase in."""
-        return self.templates[key].substitute(words)
+    def say(self, section: str, name: str, /, **words: object) -> str:
+        """Fill a sentence in."""
+        sentence = self.sections[section][name]
+        assert isinstance(sentence, str), f"{section}.{name} is a list"
+        return sentence.format(**words)
 
-    def knows(self, key: str) -> bool:
-        """Say whether there is such a phrase."""
-        return key in self.templates
+    def word(self, name: str, /, **words: object) -> str:
+        """Say a word or a part of a sentence."""
+        return self.say("words", name, **words)
+
+    def of_letter(self, kind: str, name: str) -> str | list[str]:
+        """A sentence of a letter, or of all of them, as it is in the file."""
+        own = self.sections[kind]
+        return own[name] if name in own else self.sections[SHARED][name]
 
     def change(self, change: PageChange) -> str:
-        """Tell a change in a visitor's words."""
-        new = change.new
+        """Say what changed in a visitor's words."""
+        new, old = change.new, change.old
         if change.kind in _OF_PICTURES:
-            new = self.say("your_file" if change.mailed else "the_file", name=change.new)
+            new = self.word("your_file" if change.mailed else "the_file", name=new)
+            old = self.word("the_file", name=old)
         return self.say(
-            f"change_{change.kind}",
+            "change",
+            change.kind,
             on=self._on(change),
-            page=self.say("page", title=change.page) if change.page else self.say("home"),
+            page=self.word("page", title=change.page) if change.page else self.word("home"),
             title=change.page,
-            old=self.say("the_file", name=change.old) if change.kind in _OF_PICTURES else change.old,
+            old=old,
             new=new,
             target=change.target,
-            from_page=self.say("from_page", title=change.target) if change.target else self.say("from_home"),
-            count=str(change.count),
+            from_page=self.word("from_page", title=change.target)
+            if change.target
+            else self.word("from_home"),
+            count=change.count,
         )
 
     def on_page(self, title: str) -> str:
         """Say where: "on your home page" if it has no title."""
-        return self.say("on_page", title=title) if title else self.say("on_home")
+        return self.word("on_page", title=title) if title else self.word("on_home")
 
     def _on(self, change: PageChange) -> str:
         if change.pages == 1:
             return self.on_page(change.page)
-        return self.say("on_all" if change.everywhere else "on_some", count=str(change.pages))
+        return self.word("on_all" if change.everywhere else "on_some", count=change.pages)
 
     def bounded(self, lines: Sequence[str], most: int) -> tuple[str, ...]:
         """Keep so many items, and say how many more there were."""
         more = len(lines) - most
-        return tuple(lines) if more <= 0 else (*lines[:most], self.say("more", count=str(more)))
+        return tuple(lines) if more <= 0 else (*lines[:most], self.word("more", count=more))
 
 
 def changes_in_words(changes: Iterable[PageChange]) -> list[str]:
@@ -75,6 +87,5 @@ def changes_in_words(changes: Iterable[PageChange]) -> list[str]:
 @cache
 def phrases(language: Language = Language.ENGLISH) -> Phrases:
     """The phrases of a language; each file is read once."""
-    text = (_TEMPLATES / language / "phrases.txt").read_text("utf-8")
-    pairs = (line.split(" = ", 1) for line in text.splitlines() if line)
-    return Phrases(language, {key: Template(words) for key, words in pairs})
+    text = (files("webordinary.reply") / "templates" / f"{language}.toml").read_text("utf-8")
+    return Phrases(language, tomllib.loads(text))

@@ -10,7 +10,7 @@ from webordinary.core.job import ENDED
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailState, SessionId
 from webordinary.ports.quotas import Bucket
 from webordinary.reply.compose import Letterhead
-from webordinary.reply.facts import Case
+from webordinary.reply.context import Case
 
 # Kinds whose letter is about a job; every other kind is about a mail.
 ABOUT_A_JOB = FINAL_LETTERS | {LetterKind.ACCEPTED}

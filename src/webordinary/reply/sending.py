@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
 from webordinary.core.job import JobId
-from webordinary.core.letter_facts import StopRequest
+from webordinary.core.letter_facts import Ending, StopRequest
 from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
 from webordinary.core.signed_addresses import SentLetter, return_path
@@ -28,9 +28,8 @@ from webordinary.ports.mailbox import Mailbox
 from webordinary.ports.mailer import Mailer, Rejected, Sent, TryLater
 from webordinary.ports.outbox import Outbox
 from webordinary.ports.quotas import Bucket, Quotas
-from webordinary.reply.compose import Composed, Letterhead, Unanswerable, compose
-from webordinary.reply.facts import Case, newer_job, session_of
-from webordinary.reply.pictures import pictures
+from webordinary.reply.compose import Composed, Letterhead, Picture, Unanswerable, When, compose
+from webordinary.reply.context import Case, newer_job, session_of
 from webordinary.reply.rules import ABOUT_A_JOB, COURTESIES, UNASKED, SendingLimits, why_not_send
 
 log = logging.getLogger("webordinary.sender")
@@ -176,7 +175,7 @@ class Sender:
         reason = why_not_send(letter, case, office.letterhead)
         if reason:
             return Abandoned(reason)
-        shown = await pictures(letter, office.blobs)
+        shown = await self._pictures(letter)
         composed = compose(letter, case, office.letterhead, self._clock.now(), shown)
         if isinstance(composed, Unanswerable):
             return Abandoned(composed.reason)
@@ -262,6 +261,19 @@ class Sender:
         except NotFound:
             return None
         return view if view.id == job else None  # the ledger is content with the beginning of an id
+
+    async def _pictures(self, letter: Letter) -> list[Picture]:
+        """The changed page, before and after; of several pages the first."""
+        preview = letter.facts.facts.preview if isinstance(letter.facts, Ending) else None
+        if preview is None or not preview.pictures or self._office.blobs is None:
+            return []
+        found, page = [], preview.pictures[0]
+        for when, key in ((When.BEFORE, page.before), (When.AFTER, page.after)):
+            try:
+                found += [Picture(when, await self._office.blobs.get(key))] if key else []
+            except NotFound:
+                continue  # a picture that is gone is no reason not to answer
+        return found
 
     # --- what became of it ----------------------------------------------------------------------------
 

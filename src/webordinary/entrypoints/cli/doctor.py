@@ -28,7 +28,7 @@ from webordinary.wiring.settings import SANDBOX_OFF, MailSettings, Settings, hom
 from webordinary.wiring.work import chosen_agent
 
 EXTRAS = {
-    "mail": ("aiosmtpd", "aiosmtplib", "dkim", "dns", "PIL", "spf"),
+    "mail": ("aiosmtpd", "aiosmtplib", "dkim", "dns", "jinja2", "PIL", "spf"),
     "web": ("jinja2", "starlette", "uvicorn"),
 }
 AWS_EXTRA = {"aws": ("aiobotocore",)}
