@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.intake.corpus import CORPUS, NAMES, expected, raw
 from webordinary.core.mail import ParsedMail, UnreadableMail
-from webordinary.intake.files import web_ready
+from webordinary.intake.attachments import web_ready
 from webordinary.intake.read import read
 from webordinary.ports.images import NoImage, WebImage
 from webordinary.sites.images import made_anew

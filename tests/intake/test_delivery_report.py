@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from webordinary.intake.delivery_report import why_undeliverable
+from webordinary.intake.auto_replies import why_undeliverable
 
 
 def report(*groups: str, kind: str = "message/delivery-status", before: str = "", after: str = "") -> bytes:

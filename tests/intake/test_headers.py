@@ -9,7 +9,7 @@ import pytest
 from webordinary.core.mail import MailProblem, ParsedMail, UnreadableMail
 from webordinary.intake.headers import base64_bytes, words_decoded
 from webordinary.intake.limits import SUBJECT_CHARACTERS, THREAD_IDS
-from webordinary.intake.mime_fields import kind_of_field, parameters
+from webordinary.intake.mime_parts import kind_of_field, parameters
 from webordinary.intake.read import read, unread
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from tests.intake.hostile import HOSTILE, many_parts, nested_containers, text
 from webordinary.core.mail import ParsedMail, StretchKind, UnreadableMail
-from webordinary.intake.limits import FIELD_CHARACTERS, MIME_DEPTH, MIME_PARTS
-from webordinary.intake.parts import check_size
-from webordinary.intake.problems import CannotRead
+from webordinary.intake.limits import FIELD_CHARACTERS, MIME_DEPTH, MIME_PARTS, CannotRead
+from webordinary.intake.mime_parts import check_size
 from webordinary.intake.read import read
 from webordinary.system.bounded import TOO_MUCH, Bounded, BoundedReader
 

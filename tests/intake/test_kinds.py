@@ -9,10 +9,9 @@ import pytest
 
 from tests.intake import pictures
 from webordinary.core.mail import FileProblem, ParsedMail
-from webordinary.intake.files import sort_files, web_ready
-from webordinary.intake.kinds import kind_of
+from webordinary.intake.attachments import kind_of, sort_files, web_ready
 from webordinary.intake.limits import FILE_BYTES, FILES
-from webordinary.intake.parts import Part
+from webordinary.intake.mime_parts import Part
 from webordinary.intake.read import read
 from webordinary.ports.images import NoImage, WebImage
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webordinary.core.mail import ParsedMail, Stretch, StretchKind, own_words
-from webordinary.intake.known import new_stretches
+from webordinary.intake.known_history import new_stretches
+from webordinary.intake.marked_text import Manner, marked
 from webordinary.intake.read import read
-from webordinary.intake.text import Manner, marked
 from webordinary.work.prompt import Material, compose
 
 LETTER = """Done!

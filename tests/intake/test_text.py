@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from webordinary.core.mail import Stretch, StretchKind
-from webordinary.intake.charset import decoded
-from webordinary.intake.clean import cleaned, one_line
-from webordinary.intake.flowed import unflowed
-from webordinary.intake.text import Manner, is_attribution, manner, marked
+from webordinary.intake.marked_text import Manner, is_attribution, manner, marked
+from webordinary.intake.text_decoding import cleaned, decoded, one_line, unflowed
 
 INTRODUCTIONS = [
     "On Tue, May 12, 2026 at 9:58 AM Scott Miller <scott@example.com> wrote:",

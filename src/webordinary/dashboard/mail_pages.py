@@ -15,7 +15,7 @@ from webordinary.core.mail import QUESTIONS, Letter, LetterKind, MailState
 from webordinary.dashboard.front import Front, as_file, as_picture, as_text, readable
 from webordinary.dashboard.queries import letters_page, mail_of, mails_page
 from webordinary.dashboard.query_params import Asked, text_of
-from webordinary.identify.unreachable import unreachable
+from webordinary.identify.members import unreachable
 
 BOUNCING_SHOWN = 50
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

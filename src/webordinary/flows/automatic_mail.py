@@ -28,8 +28,7 @@ from webordinary.core.signed_addresses import (
 from webordinary.identify.intent import says_yes
 from webordinary.identify.members import is_member
 from webordinary.intake.authenticate import Trust, authenticate
-from webordinary.intake.auto_replies import envelope_automation
-from webordinary.intake.delivery_report import why_undeliverable
+from webordinary.intake.auto_replies import envelope_automation, why_undeliverable
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.ports.mail_checks import MailChecks

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch, StretchKind
-from webordinary.identify.mail_id import mail_id
-from webordinary.intake.known import new_stretches
+from webordinary.identify.find import mail_id
+from webordinary.intake.known_history import new_stretches
 from webordinary.intake.limits import KNOWN_CHARACTERS
 from webordinary.ports.backend import Backend
 from webordinary.ports.mail_reader import MailReader

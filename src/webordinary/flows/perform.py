@@ -27,7 +27,7 @@ from webordinary.flows.promote import go_live
 from webordinary.flows.tools import Tools
 from webordinary.ports.handler import Stop
 from webordinary.ports.workspaces import CannotRevert, Signed, Unresolved, Workspace
-from webordinary.publish.secrets_in_files import secret_by_name, secret_inside
+from webordinary.publish.manifest import secret_by_name, secret_inside
 from webordinary.work.agent_run import run_agent
 from webordinary.work.prompt import (
     PATCH_NAME,

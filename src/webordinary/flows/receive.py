@@ -50,17 +50,25 @@ from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.history import History
 from webordinary.flows.records import new_record
 from webordinary.flows.status import status_of
-from webordinary.identify.find import ASKED, AnswerTo, Found, Several, Stranger, chosen_lane, identify
+from webordinary.identify.find import (
+    ASKED,
+    AnswerTo,
+    Found,
+    Several,
+    Stranger,
+    chosen_lane,
+    identify,
+    mail_id,
+    usual_language,
+)
 from webordinary.identify.intent import Wish, read_arrival, said, says_yes, wish_of
-from webordinary.identify.mail_id import mail_id
 from webordinary.identify.members import address_on_file, is_member
-from webordinary.identify.usual_language import usual_language
+from webordinary.intake.attachments import web_ready
 from webordinary.intake.authenticate import Trust, authenticate
-from webordinary.intake.clean import one_line
-from webordinary.intake.files import web_ready
-from webordinary.intake.known import may_hide_own_words
+from webordinary.intake.known_history import may_hide_own_words
 from webordinary.intake.language import declared_language, language_of
 from webordinary.intake.signed_view import UNSETTLED, as_signed, says_the_same, words_hash
+from webordinary.intake.text_decoding import one_line
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from webordinary.core.mail import MailRecord, MailState, ParsedMail, UnreadableMail
-from webordinary.identify.mail_id import mail_id
+from webordinary.identify.find import mail_id
 from webordinary.intake.language import declared_language, language_of
 
 

@@ -5,15 +5,40 @@ The sender was authenticated before; here it must also be a member of the projec
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webordinary.core.lane import Lane
+from webordinary.core.language import Language
 from webordinary.core.mail import MailId, MailRecord, MailState, ParsedMail, SessionId
 from webordinary.core.site import Session
-from webordinary.identify.mail_id import mail_id
 from webordinary.ports.directory import Directory
+from webordinary.ports.ledger import Ledger
 from webordinary.ports.mailbox import Mailbox
+
+CHARACTERS = 32
+
+
+def mail_id(message_id_or_hash: str, sender: str) -> MailId:
+    """Name a mail by its Message-ID (its content's hash where that is missing) and who it says wrote it.
+
+    The sender is part of it: nobody else's mail can take the place of one by carrying its Message-ID.
+    """
+    digest = hashlib.sha256(f"{message_id_or_hash}\n{sender}".encode(errors="surrogateescape"))
+    return MailId(digest.hexdigest()[:CHARACTERS])
+
+
+JOBS_LOOKED_AT = 20
+
+
+async def usual_language(lane: Lane, session: SessionId, ledger: Ledger, mailbox: Mailbox) -> Language | None:
+    """The language of the conversation's last request, else of the lane's."""
+    jobs = await ledger.jobs(limit=JOBS_LOOKED_AT, lane=lane)
+    last = next((job for job in jobs if job.session == session), jobs[0] if jobs else None)
+    mail = await mailbox.mail(MailId(last.message_id)) if last else None
+    return mail.language if mail else None
+
 
 ASKED = "asked which project"
 THREAD_IDS_MAX = 50

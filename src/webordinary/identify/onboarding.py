@@ -14,7 +14,7 @@ from webordinary.core.job import Arrival
 from webordinary.core.lane import Lane
 from webordinary.core.site import Member, Project
 from webordinary.core.text import is_storable
-from webordinary.identify.addresses import canonical_address
+from webordinary.identify.members import canonical_address
 from webordinary.ports.directory import Directory
 from webordinary.ports.ledger import Ledger
 

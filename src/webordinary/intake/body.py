@@ -6,13 +6,10 @@ import re
 from dataclasses import dataclass, field
 
 from webordinary.core.mail import MailProblem, Stretch, StretchKind
-from webordinary.intake.charset import decoded
-from webordinary.intake.clean import cleaned
-from webordinary.intake.flowed import unflowed
 from webordinary.intake.html import html_to_stretches
-from webordinary.intake.limits import HTML_CHARACTERS, TEXT_CHARACTERS
-from webordinary.intake.parts import Part
-from webordinary.intake.problems import CannotRead
+from webordinary.intake.limits import HTML_CHARACTERS, TEXT_CHARACTERS, CannotRead
+from webordinary.intake.mime_parts import Part
+from webordinary.intake.text_decoding import cleaned, decoded, unflowed
 
 ENCRYPTED = "it is encrypted"
 ONLY_A_PIECE = "it is only a piece of a mail that was cut up on its way"

@@ -8,16 +8,15 @@ import re
 from dataclasses import dataclass
 
 from webordinary.core.mail import MailProblem
-from webordinary.intake.charset import decoded
-from webordinary.intake.clean import one_line
 from webordinary.intake.limits import (
     FIELD_CHARACTERS,
     HEADER_BYTES,
     HEADER_FIELDS,
     ID_CHARACTERS,
     THREAD_IDS,
+    CannotRead,
 )
-from webordinary.intake.problems import CannotRead
+from webordinary.intake.text_decoding import decoded, one_line
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _MBOX_LINE = re.compile(rb"From [^\s:]+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from webordinary.core.mail import MailProblem
+
 MEGABYTE = 1024 * 1024
 
 # --- looked at on the raw bytes, before anything is parsed ------------------------------------------------
@@ -50,3 +52,12 @@ assert FILE_BYTES < MAIL_BYTES
 assert MIME_DEPTH < CONTAINER_WORDS
 assert MIME_PARTS < DASH_LINES
 assert INSTRUCTION_CHARACTERS < TEXT_CHARACTERS
+
+
+class CannotRead(Exception):
+    """What is wrong with a mail: the problem for its sender, the reason for the operator."""
+
+    def __init__(self, reason: str, problem: MailProblem = MailProblem.DAMAGED) -> None:
+        """Say why."""
+        super().__init__(reason)
+        self.reason, self.problem = reason, problem

@@ -21,16 +21,21 @@ from webordinary.core.mail import (
     UnreadableMail,
     own_words,
 )
+from webordinary.intake.addresses import addresses_in_from, one_sender
+from webordinary.intake.attachments import sort_files, with_names_of_pictures
 from webordinary.intake.auto_replies import SESSION_HEADER, automation
 from webordinary.intake.body import TEXT_TOO_LONG, Contents, contents
-from webordinary.intake.files import sort_files, with_names_of_pictures
 from webordinary.intake.headers import Headers, read_headers
-from webordinary.intake.limits import ID_CHARACTERS, INSTRUCTION_CHARACTERS, SUBJECT_CHARACTERS, TEXT_LINES
-from webordinary.intake.parts import check_size, read_parts
-from webordinary.intake.problems import CannotRead
-from webordinary.intake.sender import addresses_in_from, one_sender
+from webordinary.intake.limits import (
+    ID_CHARACTERS,
+    INSTRUCTION_CHARACTERS,
+    SUBJECT_CHARACTERS,
+    TEXT_LINES,
+    CannotRead,
+)
+from webordinary.intake.marked_text import manner, marked
+from webordinary.intake.mime_parts import check_size, read_parts
 from webordinary.intake.signed_view import signed_view
-from webordinary.intake.text import manner, marked
 
 _NAME = re.compile(r"[^\W\d_]{3,}")
 DAMAGED = "it is damaged"

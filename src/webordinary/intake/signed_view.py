@@ -18,9 +18,8 @@ from dataclasses import replace
 from webordinary.core.mail import ParsedMail, SignedParts, UnreadableMail
 from webordinary.intake.body import contents
 from webordinary.intake.headers import base64_bytes, body_of, read_headers
-from webordinary.intake.mime_fields import kind_of_field
-from webordinary.intake.parts import check_size, read_parts
-from webordinary.intake.problems import CannotRead
+from webordinary.intake.limits import CannotRead
+from webordinary.intake.mime_parts import check_size, kind_of_field, read_parts
 
 UNSETTLED = "headers that are not signed decide which of its texts is read"
 BASE64_CHARACTERS_MIN = 24  # below that, words are base64 by accident

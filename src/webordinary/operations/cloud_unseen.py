@@ -17,7 +17,7 @@ from typing import Any
 
 from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.mail import MailId, MailRecord, MailState
-from webordinary.identify.mail_id import mail_id
+from webordinary.identify.find import mail_id
 from webordinary.intake.read import unread
 from webordinary.ports.backend import Backend
 from webordinary.ports.mailbox import Mailbox

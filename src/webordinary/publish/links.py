@@ -10,8 +10,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from webordinary.core.html import Open, tags, tokens
 from webordinary.core.release import BrokenLink, Release, ReleasedFile
-from webordinary.publish.files import read_plain_file
-from webordinary.publish.kinds import is_page
+from webordinary.publish.files import is_page, read_plain_file
 
 BROKEN_MAX = 50  # told
 LOOKED_AT_BYTES_MAX = 10_000_000  # of all pages together

@@ -18,7 +18,7 @@ from webordinary.core.page_changes import PageChangeKind as Kind
 from webordinary.core.page_outline import Block, PageOutline, outline
 from webordinary.core.release import Release
 from webordinary.core.text import one_line
-from webordinary.publish.kinds import is_page
+from webordinary.publish.files import is_page
 
 CHANGES_TOLD = 12  # the rest is counted
 PAGES_COMPARED = 300

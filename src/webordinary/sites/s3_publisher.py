@@ -30,8 +30,7 @@ from pathlib import Path
 from webordinary.core.claim import Claim
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.core.release import Place, Release, ReleasedFile
-from webordinary.publish.files import changed_since, open_plain_file
-from webordinary.publish.kinds import cache_control, content_type, is_page
+from webordinary.publish.files import cache_control, changed_since, content_type, is_page, open_plain_file
 from webordinary.sites.s3_pointer import PointerStore, StoredFile
 from webordinary.system.s3_client import AT_ONCE, Conflict, S3Client, content_of, translated
 

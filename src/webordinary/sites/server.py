@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from webordinary.core.errors import BackendUnavailable, BadLane, NotFound
 from webordinary.core.release import Place, ReleasedFile
-from webordinary.publish.kinds import content_type
+from webordinary.publish.files import content_type
 from webordinary.sites.folder_places import ProjectFolder
 from webordinary.sites.server_pages import OWN_PAGE_POLICY, missing_page, sites_page, unavailable_page
 from webordinary.system.http_server import Served, serve_app

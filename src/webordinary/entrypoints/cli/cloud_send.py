@@ -16,7 +16,7 @@ from webordinary.entrypoints.cli.exits import Exit, exit_of
 from webordinary.entrypoints.cli.following import Follower
 from webordinary.entrypoints.cli.words import clean, print_json
 from webordinary.entrypoints.cli.writing import add_writing, written
-from webordinary.identify.mail_id import mail_id
+from webordinary.identify.find import mail_id
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from webordinary.entrypoints.cli.desk import Desk, at_desk
 from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.invocation import typed
 from webordinary.entrypoints.cli.words import FAINT, YELLOW, Cell, ago, painted, print_json, table
-from webordinary.identify.unreachable import unreachable
+from webordinary.identify.members import unreachable
 from webordinary.ports.bounces import Bouncing
 
 HEAD = ("PROJECT", "USER", "ADDRESS", "POLICY", "REPOSITORY")

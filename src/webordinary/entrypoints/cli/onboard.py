@@ -12,7 +12,7 @@ from webordinary.entrypoints.cli.arguments import add_common
 from webordinary.entrypoints.cli.desk import Desk, at_desk
 from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.words import clean, print_json
-from webordinary.identify.addresses import canonical_address
+from webordinary.identify.members import canonical_address
 from webordinary.identify.onboarding import Onboarded, Wanted, check_repository, is_url, onboard
 
 

@@ -17,7 +17,7 @@ from webordinary.entrypoints.cli.following import Follower
 from webordinary.entrypoints.cli.invocation import typed
 from webordinary.entrypoints.cli.words import clean, print_json
 from webordinary.entrypoints.cli.writing import add_writing, written
-from webordinary.identify.mail_id import mail_id
+from webordinary.identify.find import mail_id
 from webordinary.mail.smtp.relay import hand_in
 from webordinary.wiring.running import LOOPBACK, running
 

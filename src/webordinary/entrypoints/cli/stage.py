@@ -18,7 +18,7 @@ from webordinary.core.mail import Letter, LetterKind, MailId
 from webordinary.core.views import Happening, JobView, LaneEvent, LaneView
 from webordinary.entrypoints.cli.desk import Desk
 from webordinary.entrypoints.cli.invocation import own_command
-from webordinary.identify.mail_id import mail_id
+from webordinary.identify.find import mail_id
 from webordinary.mail.smtp.relay import hand_in
 from webordinary.operations.first_start import SAMPLES
 from webordinary.system.processes import ChildProcess, exit_words

@@ -29,7 +29,7 @@ from webordinary.entrypoints.cli.words import (
     state_colour,
     table,
 )
-from webordinary.identify.unreachable import unreachable
+from webordinary.identify.members import unreachable
 from webordinary.ports.bounces import Bouncing
 from webordinary.wiring.folders import store_name
 from webordinary.wiring.running import LOOPBACK, Running, running

@@ -1,4 +1,4 @@
-"""Bytes to text, whatever the mail says about them. Never fails.
+"""Bytes to text that people can see, whatever the mail says about them. Never fails.
 
 Only encodings on this list are used: Python knows some under whose names a mail could make it slow or
 strange (`punycode` is quadratic, `unicode_escape` runs escapes).
@@ -101,3 +101,50 @@ def _strictly(content: bytes, codec: str) -> str | None:
         return content.decode(codec)
     except UnicodeError:
         return None
+
+
+_LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+# Zero-width characters, soft hyphens, direction marks, tags, half surrogates, unassigned specials.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u2800\u3164\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+# Joiners shape Persian words and family emoji; anywhere else they hide something.
+_STRAY_JOINERS = re.compile(
+    "[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]+"
+)
+_SPACES = str.maketrans(
+    dict.fromkeys(
+        "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f", " "
+    )
+)
+
+
+def cleaned(text: str) -> str:
+    """Keep what people can see, with plain line ends and plain spaces."""
+    text = _CONTROLS.sub("", _LINE_ENDS.sub("\n", text))
+    return _STRAY_JOINERS.sub("", _INVISIBLE.sub("", text.translate(_SPACES)))
+
+
+def one_line(text: str, most: int) -> str:
+    """Make one line of at most so many characters: no header and no log line can be forged with it."""
+    return " ".join(cleaned(text).split())[:most].rstrip()
+
+
+SIGNATURE = "-- "
+
+
+def unflowed(text: str, *, joins_words: bool) -> str:
+    """Join lines that end in a space with the next, where both are quoted equally deep."""
+    paragraphs: list[list[str]] = []
+    open_depth = -1  # quote depth of the line that goes on; -1 if none does
+    for raw in text.split("\n"):
+        depth = len(raw) - len(raw.lstrip(">"))
+        line = raw[depth:].removeprefix(" ")  # one space is stuffing
+        goes_on = line.endswith(" ") and line != SIGNATURE
+        if depth != open_depth or line == SIGNATURE:
+            paragraphs.append(["> " * depth])
+        paragraphs[-1].append(line[:-1] if goes_on and joins_words else line)
+        open_depth = depth if goes_on else -1
+    return "\n".join("".join(pieces) for pieces in paragraphs)

@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from webordinary.core.mail import Stretch, StretchKind, own_words
 from webordinary.intake.limits import INSTRUCTION_CHARACTERS, KNOWN_CHARACTERS
+from webordinary.intake.marked_text import attribution, is_quoted, says_something, tidy
 from webordinary.intake.phrases import QUOTE_MARKS_AND_SPACE
-from webordinary.intake.text import attribution, is_quoted, says_something, tidy
 
 RUN_WORDS = 5  # in a row, as they stand in what is known: fewer may be anybody's
 ANSWERED_LINES = 8  # of a quote right above own words: whoever reads the answer needs the question
