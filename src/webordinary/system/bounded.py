@@ -31,7 +31,7 @@ CALLS_EACH = 1_000  # then the process is replaced, so that nothing adds up
 ANSWER_BYTES = 256 * 1024 * 1024
 STARTING_SECONDS = 20.0  # for a new process to load what it runs, on a busy machine
 
-PLAIN_VALUES = ("webordinary.core.mail", "webordinary.ports.images")
+PLAIN_VALUES = ("webordinary.core.failure", "webordinary.core.mail", "webordinary.ports.images")
 
 PASSED_ON = frozenset({"PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"})
 
