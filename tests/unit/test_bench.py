@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bench import comparison, document
-from bench.__main__ import PARTS, measured
-from bench.effort import SMALLEST, Effort
+from bench.__main__ import PARTS, Part, measured, part_named
+from bench.effort import SMALLEST
 from bench.plot import Plot
-from bench.report import Results, Row, as_table, row
+from bench.report import Results, as_table, row
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_each_part_of_the_bench_runs(part: str, tmp_path: Path) -> None:
     """A part that nobody runs for a month must not have stopped working meanwhile."""
-    results = measured(part, PARTS[part], tmp_path, SMALLEST)
+    results = measured(part, partial(part_named, part), tmp_path, SMALLEST)
 
     assert not results.failure
     assert results.rows
@@ -26,13 +27,13 @@ def test_each_part_of_the_bench_runs(part: str, tmp_path: Path) -> None:
 def test_a_part_that_fails_says_why_and_leaves_the_others_their_numbers(tmp_path: Path) -> None:
     """Ten minutes of measuring are not thrown away for one part."""
 
-    def broken(folder: Path, effort: Effort) -> list[Row | Plot]:
-        raise KeyError(f"{folder.name} {effort.share}")
+    def broken() -> Part:
+        raise KeyError("/try")
 
-    commits = measured("commits", PARTS["commits"], tmp_path, SMALLEST)
+    commits = measured("commits", partial(part_named, "commits"), tmp_path, SMALLEST)
     table = as_table([measured("pages", broken, tmp_path, SMALLEST), commits])
 
-    assert "pages: FAILED: KeyError" in table
+    assert "pages: FAILED: KeyError: '/try'" in table
     assert "commits: single-row, durable" in table
 
 
