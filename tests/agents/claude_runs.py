@@ -12,8 +12,7 @@ from tests.agents.model_server import ModelServer
 from webordinary.agents.claude.agent import ClaudeAgent, ClaudeRun
 from webordinary.agents.claude.options import ClaudeOptions
 from webordinary.core.work import AgentEvent, AgentResult, AgentTask, EventKind, Room
-from webordinary.sandbox.allowance import Allowance
-from webordinary.sandbox.sandbox import Sandbox
+from webordinary.sandbox.sandbox import RunLimits, Sandbox
 
 KEY = "real-key-of-the-operator"
 USUAL = ClaudeOptions(key=KEY)
@@ -35,9 +34,9 @@ class Place:
         return room
 
     def agent(
-        self, server: ModelServer, options: ClaudeOptions = USUAL, allowance: Allowance | None = None
+        self, server: ModelServer, options: ClaudeOptions = USUAL, run_limits: RunLimits | None = None
     ) -> ClaudeAgent:
-        return ClaudeAgent(replace(options, base_url=server.base_url), self.sandbox, allowance)
+        return ClaudeAgent(replace(options, base_url=server.base_url), self.sandbox, run_limits)
 
 
 def errand(prompt: str, resume: bytes | None = None, recap: str = "") -> AgentTask:

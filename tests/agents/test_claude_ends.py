@@ -27,7 +27,7 @@ from tests.agents.model_server import Hold, ModelServer, Refuse, Reply, Request,
 from webordinary.agents.claude.options import ClaudeOptions, bundled_cli
 from webordinary.core.failure import FailureKind
 from webordinary.core.work import Broke, Stopped, Worked
-from webordinary.sandbox.allowance import Allowance
+from webordinary.sandbox.sandbox import RunLimits
 
 HERE = Path(__file__).parents[2]
 
@@ -194,7 +194,7 @@ async def test_a_run_over_its_limit_is_not_tried_again(
 async def test_a_run_over_its_time_is_not_tried_again(confined: Place) -> None:
     room, nap = confined.room(), f"64.{os.getpid()}"
     with ModelServer(sleeper(confined.sandbox.seen(room).tree, nap)) as server:
-        agent = confined.agent(server, allowance=Allowance(seconds=3.0))
+        agent = confined.agent(server, run_limits=RunLimits(seconds=3.0))
         result, _ = await carried_out(agent, errand("sleep, please"), room)
     assert isinstance(result, Broke), result
     assert not result.again

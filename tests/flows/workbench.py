@@ -23,7 +23,7 @@ from webordinary.flows.tools import Tools
 from webordinary.intake.read import read
 from webordinary.ports.agent import Agent
 from webordinary.ports.handler import Stop
-from webordinary.sandbox import Allowance
+from webordinary.sandbox import RunLimits
 from webordinary.sandbox.unconfined import Unconfined
 from webordinary.sites.builder import SiteBuilder
 from webordinary.sites.folder_publisher import FolderPublisher
@@ -82,7 +82,7 @@ class Bench:
     """One site, edited by shell scripts."""
 
     folder: Path
-    agent: Agent = field(default_factory=lambda: CommandAgent(["sh"], Unconfined(), Allowance()))
+    agent: Agent = field(default_factory=lambda: CommandAgent(["sh"], Unconfined(), RunLimits()))
     project: Project = field(default_factory=lambda: Project("amelia"))
 
     def __post_init__(self) -> None:

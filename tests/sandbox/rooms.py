@@ -10,12 +10,11 @@ from pathlib import Path
 
 from webordinary.agents.command import CommandAgent
 from webordinary.core.work import AgentEvent, AgentResult, AgentTask, Room
-from webordinary.sandbox.allowance import MEBIBYTE, Allowance
 from webordinary.sandbox.bubblewrap import Bubblewrap
-from webordinary.sandbox.sandbox import Sandbox
+from webordinary.sandbox.sandbox import MEBIBYTE, RunLimits, Sandbox
 
 PATIENCE_SECONDS = 60.0  # for what happens at once on an idle machine
-SMALL = Allowance(
+SMALL = RunLimits(
     seconds=30.0,
     memory_bytes=256 * MEBIBYTE,
     output_bytes=MEBIBYTE,
@@ -64,12 +63,12 @@ async def run_script(
     text: str,
     *,
     sandbox: Sandbox | None = None,
-    allowance: Allowance = SMALL,
+    run_limits: RunLimits = SMALL,
     interpreter: str = "/bin/sh",
 ) -> Told:
     """Run a script as the agent of a room, to its end."""
     program = script(room.tree.parent, text, interpreter)
-    agent = CommandAgent([str(program)], sandbox or Bubblewrap(), allowance, grace_seconds=0.3)
+    agent = CommandAgent([str(program)], sandbox or Bubblewrap(), run_limits, grace_seconds=0.3)
     async with asyncio.timeout(PATIENCE_SECONDS):
         run = await agent.start(errand(), room)
         events = tuple([event async for event in run.events()])

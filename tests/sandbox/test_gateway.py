@@ -378,7 +378,7 @@ raise SystemExit(7)
 async def test_the_relay_leads_from_inside_to_the_model(room: Room, folder: Path, sandbox: Sandbox) -> None:
     async with fake_model() as model, ModelGateway(model.url, KEY).serve(folder) as path:
         wrapped = sandbox.wrap(
-            ["/usr/bin/python3", "-c", ASK], room, environment={}, allowance=SMALL, socket=path
+            ["/usr/bin/python3", "-c", ASK], room, environment={}, run_limits=SMALL, socket=path
         )
         ran = await run_confined(wrapped, SMALL)
     assert ran.tail.splitlines() == ["200 {}", "403", "[]"]
@@ -390,7 +390,7 @@ async def test_the_relay_passes_signals_and_the_exit_code_on(room: Room, folder:
     script = "trap 'echo asked; exit 9' TERM; echo ready; while :; do sleep 0.05; done"
     async with ModelGateway("http://127.0.0.1:9", KEY).serve(folder) as path:
         for command, tail in ((["sh", "-c", script], "asked"), (["sh", "-c", "kill -9 $$"], "")):
-            wrapped = Bubblewrap().wrap(command, room, environment={}, allowance=SMALL, socket=path)
+            wrapped = Bubblewrap().wrap(command, room, environment={}, run_limits=SMALL, socket=path)
             ran = await run_confined(
                 wrapped, SMALL, on_line=lambda _: stop.set(), stop=stop if tail else None, grace_seconds=20
             )

@@ -24,7 +24,7 @@ from tests.sandbox.rooms import (
 from webordinary.agents.command import CommandAgent
 from webordinary.core.work import Room, Stopped, Worked
 from webordinary.sandbox.bubblewrap import Bubblewrap
-from webordinary.sandbox.choosing import CONFINED, UNCONFINED
+from webordinary.sandbox.probe import CONFINED, UNCONFINED
 from webordinary.sandbox.sandbox import Sandbox
 from webordinary.sandbox.unconfined import Unconfined
 

@@ -10,19 +10,19 @@ import pytest
 
 from tests.sandbox.rooms import SMALL, Told, processes_with, run_script, script
 from webordinary.core.work import Broke, Room
-from webordinary.sandbox.allowance import (
+from webordinary.sandbox.bubblewrap import Bubblewrap
+from webordinary.sandbox.run import run_confined
+from webordinary.sandbox.sandbox import (
     MEBIBYTE,
-    Allowance,
     Budget,
     Ending,
     Exited,
     OverBudget,
-    Ran,
+    RunLimits,
+    RunResult,
+    Sandbox,
     TimedOut,
 )
-from webordinary.sandbox.bubblewrap import Bubblewrap
-from webordinary.sandbox.run import run_confined
-from webordinary.sandbox.sandbox import Sandbox
 from webordinary.sandbox.unconfined import Unconfined
 from webordinary.system.processes import TAIL_BYTES
 
@@ -31,17 +31,21 @@ PYTHON = "/usr/bin/python3"
 REFUSED = ("Cannot fork", "Resource temporarily unavailable", "can't start new thread")  # as programs tell it
 
 
-async def ran(room: Room, text: str, allowance: Allowance = SMALL, interpreter: str = "/bin/sh") -> Ran:
+async def ran(
+    room: Room, text: str, run_limits: RunLimits = SMALL, interpreter: str = "/bin/sh"
+) -> RunResult:
     program = script(room.tree.parent, textwrap.dedent(text), interpreter)
-    wrapped = Bubblewrap().wrap([str(program)], room, environment={}, allowance=allowance)
-    return await run_confined(wrapped, allowance)
+    wrapped = Bubblewrap().wrap([str(program)], room, environment={}, run_limits=run_limits)
+    return await run_confined(wrapped, run_limits)
 
 
-async def ending(room: Room, text: str, allowance: Allowance = SMALL, interpreter: str = "/bin/sh") -> Ending:
-    return (await ran(room, text, allowance, interpreter)).ending
+async def ending(
+    room: Room, text: str, run_limits: RunLimits = SMALL, interpreter: str = "/bin/sh"
+) -> Ending:
+    return (await ran(room, text, run_limits, interpreter)).ending
 
 
-def is_held(run: Ran) -> bool:
+def is_held(run: RunResult) -> bool:
     """The watchdog ended it, or it ended by itself after the kernel had refused it a process."""
     refused = any(words in run.tail for words in REFUSED)
     return run.ending == OverBudget(Budget.PROCESSES) or (isinstance(run.ending, Exited) and refused)
@@ -197,13 +201,13 @@ async def test_a_run_that_takes_too_long_is_ended(room: Room, sandbox: Sandbox) 
         room,
         "trap '' TERM; while :; do sleep 1; done",
         sandbox=sandbox,
-        allowance=replace(SMALL, seconds=0.3),
+        run_limits=replace(SMALL, seconds=0.3),
     )
     assert "took longer than it may" in explained(told)
 
 
 async def test_the_default_allowance_lets_ordinary_work_through(room: Room) -> None:
-    end = await ran(room, "head -c 20M /dev/zero > big; seq 1 1000; exit 3", Allowance())
+    end = await ran(room, "head -c 20M /dev/zero > big; seq 1 1000; exit 3", RunLimits())
     assert end.ending == Exited(3)
     assert (room.tree / "big").stat().st_size == 20 * MEBIBYTE
 
@@ -214,7 +218,7 @@ async def test_time_that_is_up_is_told_as_such(room: Room) -> None:
 
 async def test_a_program_that_never_reads_its_input_keeps_nobody_waiting(room: Room) -> None:
     program = script(room.tree.parent, "exit 0")
-    wrapped = Bubblewrap().wrap([str(program)], room, environment={}, allowance=SMALL)
+    wrapped = Bubblewrap().wrap([str(program)], room, environment={}, run_limits=SMALL)
     end = await run_confined(wrapped, SMALL, stdin=bytes(10 * MEBIBYTE))
     assert end.ending == Exited(0)
 
@@ -225,7 +229,7 @@ async def test_a_line_without_end_is_told_in_pieces(room: Room, tmp_path: Path) 
         ["sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x; printf '\\033[31mred'"],
         room,
         environment={},
-        allowance=SMALL,
+        run_limits=SMALL,
     )
     end = await run_confined(wrapped, SMALL, on_line=lines.append)
     assert end.ending == Exited(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.sandbox.process_limit import MARGIN, ROOTS, ProcessLimit
+from webordinary.sandbox.run import MARGIN, ROOTS, ProcessLimit
 
 FORKS = """
 import os, signal, sys

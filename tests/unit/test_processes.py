@@ -238,7 +238,7 @@ STARTING = re.compile(
 ELSEWHERE = {
     # programs that end by themselves, waited for on the spot
     "entrypoints/cli/doctor.py": {"import subprocess"},
-    "sandbox/choosing.py": {"import subprocess"},
+    "sandbox/probe.py": {"import subprocess"},
     "sites/git/sanitize_tree.py": {"import subprocess"},
     # who in the sandbox is signalled: the kernel's view of a tree, and two scripts that run by themselves
     "sandbox/process_tree.py": {"os.kill"},

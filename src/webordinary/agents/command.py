@@ -23,18 +23,18 @@ from webordinary.core.work import (
     Stopped,
     Worked,
 )
-from webordinary.sandbox.allowance import (
-    Allowance,
+from webordinary.sandbox.run import GRACE_SECONDS, run_confined
+from webordinary.sandbox.sandbox import (
     Budget,
     Ending,
     Exited,
     Interrupted,
     OverBudget,
-    Ran,
+    RunLimits,
+    RunResult,
+    Sandbox,
     TimedOut,
 )
-from webordinary.sandbox.run import GRACE_SECONDS, run_confined
-from webordinary.sandbox.sandbox import Sandbox
 from webordinary.system.processes import last_words
 
 CANNOT_DO_THAT = 65  # EX_DATAERR of sysexits.h
@@ -58,13 +58,13 @@ class CommandAgent:
         self,
         command: Sequence[str],
         sandbox: Sandbox,
-        allowance: Allowance | None = None,
+        run_limits: RunLimits | None = None,
         *,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         """Run this program with these arguments for each errand."""
         self._command, self._sandbox = tuple(command), sandbox
-        self._allowance, self._grace = allowance or Allowance(), grace_seconds
+        self._allowance, self._grace = run_limits or RunLimits(), grace_seconds
         self._visible = [Path(word) for word in command[1:] if word.startswith("/") and Path(word).is_file()]
 
     @property
@@ -78,7 +78,7 @@ class CommandAgent:
         run.begin(self._ran(errand, room, run))
         return run
 
-    async def _ran(self, errand: AgentTask, room: Room, run: CommandRun) -> Ran:
+    async def _ran(self, errand: AgentTask, room: Room, run: CommandRun) -> RunResult:
         seen = self._sandbox.seen(room)
         environment = {
             "WEBORDINARY_JOB": errand.job,
@@ -86,7 +86,7 @@ class CommandAgent:
             "WEBORDINARY_MAIL": str(seen.mail),
         }
         wrapped = self._sandbox.wrap(
-            self._command, room, environment=environment, allowance=self._allowance, visible=self._visible
+            self._command, room, environment=environment, run_limits=self._allowance, visible=self._visible
         )
         return await run_confined(
             wrapped,
@@ -108,7 +108,7 @@ class CommandRun:
         self._running: asyncio.Future[AgentResult] | None = None
         self.stop = asyncio.Event()
 
-    def begin(self, running: Coroutine[None, None, Ran]) -> None:
+    def begin(self, running: Coroutine[None, None, RunResult]) -> None:
         """Run this; tell of its end."""
         self._running = asyncio.ensure_future(self._result(running))
 
@@ -139,7 +139,7 @@ class CommandRun:
             await asyncio.wait((self._running,))
             raise
 
-    async def _result(self, running: Coroutine[None, None, Ran]) -> AgentResult:
+    async def _result(self, running: Coroutine[None, None, RunResult]) -> AgentResult:
         try:
             ran = await running
             return result_of(ran.ending, self._name, last_words(ran.tail))

@@ -1,7 +1,6 @@
 """Rooms without a way out: where the agent and the build run, and what they may use up."""
 
-from webordinary.sandbox.allowance import Allowance
-from webordinary.sandbox.choosing import choose_sandbox, probe
-from webordinary.sandbox.sandbox import Sandbox, SandboxUnavailable
+from webordinary.sandbox.probe import choose_sandbox, probe
+from webordinary.sandbox.sandbox import RunLimits, Sandbox, SandboxUnavailable
 
-__all__ = ["Allowance", "Sandbox", "SandboxUnavailable", "choose_sandbox", "probe"]
+__all__ = ["RunLimits", "Sandbox", "SandboxUnavailable", "choose_sandbox", "probe"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from webordinary.core.errors import NotFound
 from webordinary.core.work import Room
-from webordinary.sandbox.allowance import Allowance
-from webordinary.sandbox.programs import SYSTEM_PATH, find_program, own_python
-from webordinary.sandbox.sandbox import Seen, Wrapped
+from webordinary.sandbox.sandbox import RunLimits, VisiblePaths, Wrapped
 
 TREE, MAIL, HOME, SOCKET = "/site", "/mail", "/home/agent", "/run/model.sock"
 
@@ -65,9 +67,9 @@ class Bubblewrap:
         """Show `also_visible` read-only in every run, and find programs in their `bin` folders."""
         self._also_visible, self._program = tuple(also_visible), program
 
-    def seen(self, room: Room) -> Seen:  # noqa: ARG002 - the same in every room
+    def seen(self, room: Room) -> VisiblePaths:  # noqa: ARG002 - the same in every room
         """See `Sandbox.seen`."""
-        return Seen(Path(TREE), Path(MAIL), Path(HOME))
+        return VisiblePaths(Path(TREE), Path(MAIL), Path(HOME))
 
     def wrap(
         self,
@@ -75,7 +77,7 @@ class Bubblewrap:
         room: Room,
         *,
         environment: Mapping[str, str],
-        allowance: Allowance,
+        run_limits: RunLimits,
         visible: Sequence[Path] = (),
         socket: Path | None = None,
         network: bool = False,
@@ -92,7 +94,7 @@ class Bubblewrap:
             *NAMESPACES,
             *(("--share-net",) if network else ()),
             *_system(network=network),
-            *_fresh(allowance),
+            *_fresh(run_limits),
             *_read_only(shown),
             *(*("--bind", str(room.tree), TREE), *("--ro-bind", str(room.mail), MAIL)),
             *("--bind", str(room.home), HOME),
@@ -100,7 +102,7 @@ class Bubblewrap:
             *(*("--remount-ro", "/"), *("--chdir", TREE)),
             *_environment(self._folders_of_programs(), environment),
         ]
-        first = ("/bin/sh", "-c", first_process(allowance), "sh", *inner)
+        first = ("/bin/sh", "-c", first_process(run_limits), "sh", *inner)
         # `env -i`, for the environment that bubblewrap itself was started with can be read from inside.
         outer = ("/usr/bin/env", "-i", "/usr/bin/nice", "-n", NICENESS, find_program(self._program).path)
         return Wrapped((*outer, *flags, "--", *first), self.seen(room), room)
@@ -112,13 +114,13 @@ class Bubblewrap:
                 yield str(path / "bin")
 
 
-def first_process(allowance: Allowance) -> str:
+def first_process(run_limits: RunLimits) -> str:
     """A shell as the first process of its namespace: once it ends, the kernel ends all others first.
 
     The limits are set in here, because every user namespace counts its processes by itself. The count does
     not hold for a worker that runs as root, whom the kernel exempts: for that one the watchdog counts.
     """
-    limits = f"--core=0 --fsize={allowance.file_bytes} --nproc={allowance.processes} --nofile={OPEN_FILES}"
+    limits = f"--core=0 --fsize={run_limits.file_bytes} --nproc={run_limits.processes} --nofile={OPEN_FILES}"
     return f'prlimit {limits} -- "$@"; exit $?'
 
 
@@ -136,14 +138,14 @@ def _system(*, network: bool) -> Iterable[str]:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 
-def _fresh(allowance: Allowance) -> Iterable[str]:
+def _fresh(run_limits: RunLimits) -> Iterable[str]:
     """Own processes, own devices, own temporary files of a bounded size."""
     yield from ("--proc", "/proc")
     for path in filter(os.path.exists, PROC_READ_ONLY):
         yield from ("--ro-bind", path, path)
     for path in filter(os.path.exists, PROC_HIDDEN):
         yield from ("--ro-bind", "/dev/null", path)
-    size = str(allowance.temporary_bytes)
+    size = str(run_limits.temporary_bytes)
     yield from ("--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
     yield from ("--size", size, "--perms", "1777", "--tmpfs", "/tmp")  # noqa: S108 - inside, it is nobody else's
 
@@ -165,3 +167,78 @@ def _environment(folders: Iterable[str], given: Mapping[str, str]) -> Iterable[s
     own = {"PATH": ":".join(folders), "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108
     for name, value in (own | dict(given)).items():
         yield from ("--setenv", name, value)
+
+
+# --- finding a program, and what must be visible so that it runs -----------------------------------------
+
+SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
+SYSTEM_FOLDERS = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64")))  # always visible
+SHEBANG_BYTES = 256  # as many as the kernel reads
+INTERPRETERS_MAX = 4  # as many as the kernel follows
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program by the path to call it by, and what has to be visible read-only."""
+
+    path: str
+    needs: tuple[Path, ...] = ()
+
+
+def find_program(name: str) -> Program:
+    """Find a program by its name or path; one with a relative path lies in the tree and is left as it is."""
+    if "/" in name and not name.startswith("/"):
+        return Program(name)
+    beside_us = str(Path(sys.executable).parent)
+    folders = (*SYSTEM_PATH, *os.environ.get("PATH", "").split(os.pathsep), beside_us)
+    found = shutil.which(name, path=os.pathsep.join(filter(None, folders)))
+    if found is None:
+        raise NotFound(f"the program {name!r} is not there, or may not be run")
+    return Program(found, tuple(_needs(Path(found), INTERPRETERS_MAX)))
+
+
+def own_python() -> Program:
+    """The Python we run on, without its virtual environment: for small scripts of our own."""
+    program = Path(sys.executable).resolve()
+    prefix = Path(sys.base_prefix)
+    return Program(str(program), () if is_system(program) else (program, prefix))
+
+
+def is_system(path: Path) -> bool:
+    """Whether a path is visible anyway."""
+    return any(path.is_relative_to(folder) for folder in SYSTEM_FOLDERS)
+
+
+def _needs(program: Path, interpreters: int) -> Iterable[Path]:
+    real = program.resolve()
+    if not is_system(program):
+        yield program
+    if not is_system(real):
+        yield real
+    yield from _installation(program)
+    interpreter = _interpreter(real)
+    if interpreter is not None and interpreters > 0:
+        yield from _needs(interpreter, interpreters - 1)
+
+
+def _interpreter(script: Path) -> Path | None:
+    with script.open("rb") as file:
+        first = file.read(SHEBANG_BYTES).partition(b"\n")[0]
+    words = first.removeprefix(b"#!").split()
+    if not first.startswith(b"#!") or not words:
+        return None
+    interpreter = Path(os.fsdecode(words[0]))
+    return interpreter if interpreter.is_file() else None
+
+
+def _installation(program: Path) -> Iterable[Path]:
+    """A Python is no use without its library: a virtual environment and the installation it is made of."""
+    environment = program.parent.parent
+    if (environment / "pyvenv.cfg").is_file():
+        yield environment
+    real = program.resolve()
+    for prefix in (Path(sys.base_prefix).resolve(), real.parent.parent):
+        is_python = real.name.startswith("python") and (prefix / "lib").is_dir()
+        if is_python and real.is_relative_to(prefix) and not is_system(prefix):
+            yield prefix
+            return

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from webordinary.core.work import Room
-from webordinary.sandbox.allowance import Allowance
-from webordinary.sandbox.bubblewrap import RELAY
-from webordinary.sandbox.programs import SYSTEM_PATH, find_program, own_python
-from webordinary.sandbox.sandbox import Seen, Wrapped
+from webordinary.sandbox.bubblewrap import RELAY, SYSTEM_PATH, find_program, own_python
+from webordinary.sandbox.sandbox import RunLimits, VisiblePaths, Wrapped
 
 REAPER = Path(__file__).with_name("reaper.py")
 
@@ -20,9 +18,9 @@ class Unconfined:
 
     confines = False
 
-    def seen(self, room: Room) -> Seen:
+    def seen(self, room: Room) -> VisiblePaths:
         """See `Sandbox.seen`."""
-        return Seen(room.tree, room.mail, room.home)
+        return VisiblePaths(room.tree, room.mail, room.home)
 
     def wrap(
         self,
@@ -30,7 +28,7 @@ class Unconfined:
         room: Room,
         *,
         environment: Mapping[str, str],
-        allowance: Allowance,
+        run_limits: RunLimits,
         visible: Sequence[Path] = (),  # noqa: ARG002 - everything is visible
         socket: Path | None = None,
         network: bool = False,  # noqa: ARG002 - it has all of it
@@ -47,5 +45,5 @@ class Unconfined:
             "LANG": "C.UTF-8",
         }
         settings = [f"{name}={value}" for name, value in (own | dict(environment)).items()]
-        reaper = (python, "-I", "-S", str(REAPER), str(room.tree), str(allowance.file_bytes), "--")
+        reaper = (python, "-I", "-S", str(REAPER), str(room.tree), str(run_limits.file_bytes), "--")
         return Wrapped(("/usr/bin/env", "-i", *settings, *reaper, *inner), self.seen(room), room)

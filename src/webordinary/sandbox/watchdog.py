@@ -1,4 +1,4 @@
-"""Keeps a run within its allowance: looks many times a second, and kills what goes over.
+"""Keeps a run within its limits: looks many times a second, and kills what goes over.
 
 A thread of its own, not a task: limits hold also while the event loop is busy. Without cgroups, which may be
 set up around the worker as a whole, this is what holds memory and disk; a run can go over by what it gets
@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from webordinary.sandbox.allowance import Allowance, Budget, Ending, OverBudget, TimedOut
 from webordinary.sandbox.process_tree import ProcessTree
+from webordinary.sandbox.sandbox import Budget, Ending, OverBudget, RunLimits, TimedOut
 
 LOOK_SECONDS = 0.05
 DISK_LOOK_SECONDS = 0.5
@@ -31,10 +31,10 @@ FIRST_TO_GO = "1000"  # for the kernel when memory runs out: the run, never the 
 class Watchdog:
     """Watches the offspring of one process until left. `verdict` says why it was killed, if it was."""
 
-    def __init__(self, tree: ProcessTree, allowance: Allowance, folders: Sequence[Path]) -> None:
+    def __init__(self, tree: ProcessTree, run_limits: RunLimits, folders: Sequence[Path]) -> None:
         """Watch a process that was just started, and the folders it may write to."""
-        self.tree, self._allowance, self._folders = tree, allowance, folders
-        self._deadline = time.monotonic() + allowance.seconds
+        self.tree, self._allowance, self._folders = tree, run_limits, folders
+        self._deadline = time.monotonic() + run_limits.seconds
         self._over, self._lock = threading.Event(), threading.Lock()
         self.verdict: Ending | None = None
         self._threads = [  # two, for a look at many files must not delay the look at a fork bomb

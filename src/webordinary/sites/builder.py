@@ -12,10 +12,18 @@ from webordinary.core.errors import NotFound
 from webordinary.core.site import Project
 from webordinary.core.text import storable
 from webordinary.core.work import BuildFailed, Built, Room
-from webordinary.sandbox.allowance import Allowance, Exited, Interrupted, OverBudget, Ran, TimedOut
-from webordinary.sandbox.choosing import probe
+from webordinary.sandbox.probe import probe
 from webordinary.sandbox.run import run_confined
-from webordinary.sandbox.sandbox import Sandbox, SandboxUnavailable
+from webordinary.sandbox.sandbox import (
+    Exited,
+    Interrupted,
+    OverBudget,
+    RunLimits,
+    RunResult,
+    Sandbox,
+    SandboxUnavailable,
+    TimedOut,
+)
 
 BUILD_SECONDS = 300.0
 LOG_LINES, LOG_CHARACTERS = 30, 4_000
@@ -24,10 +32,10 @@ LOG_LINES, LOG_CHARACTERS = 30, 4_000
 class SiteBuilder:
     """See `Builder`."""
 
-    def __init__(self, sandbox: Sandbox, allowance: Allowance | None = None) -> None:
+    def __init__(self, sandbox: Sandbox, run_limits: RunLimits | None = None) -> None:
         """Build in this sandbox, which is tried before the first build."""
         self._sandbox, self._is_tried = sandbox, False
-        self._allowance = allowance or Allowance(seconds=BUILD_SECONDS)
+        self._allowance = run_limits or RunLimits(seconds=BUILD_SECONDS)
 
     async def build(self, project: Project, room: Room) -> Built | BuildFailed:
         """See `Builder.build`."""
@@ -42,16 +50,16 @@ class SiteBuilder:
                 return failure
         return output_folder(room.tree, project.output)
 
-    async def _ran(self, build: str, room: Room) -> Ran:
+    async def _ran(self, build: str, room: Room) -> RunResult:
         command = shlex.split(build)
         if not self._is_tried:
             await asyncio.to_thread(probe, self._sandbox)
             self._is_tried = True
-        wrapped = self._sandbox.wrap(command, room, environment={}, allowance=self._allowance)
+        wrapped = self._sandbox.wrap(command, room, environment={}, run_limits=self._allowance)
         return await run_confined(wrapped, self._allowance)
 
 
-def _failure(ran: Ran) -> BuildFailed | None:
+def _failure(ran: RunResult) -> BuildFailed | None:
     log = "\n".join(storable(ran.tail).splitlines()[-LOG_LINES:])[-LOG_CHARACTERS:]
     match ran.ending:
         case Exited(0):

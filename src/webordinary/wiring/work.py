@@ -15,7 +15,7 @@ from webordinary.flows.tools import Tools
 from webordinary.ports.agent import Agent
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
-from webordinary.sandbox import Allowance, Sandbox, choose_sandbox, probe
+from webordinary.sandbox import RunLimits, Sandbox, choose_sandbox, probe
 from webordinary.sites.builder import SiteBuilder
 from webordinary.sites.camera import BrowserCamera
 from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
@@ -74,7 +74,7 @@ def open_workshop(
         repositories=open_repositories(settings),
         starter=samples.folder("starter"),
         agent=_agent(name, settings, sandbox, environment),
-        builder=SiteBuilder(sandbox, Allowance(seconds=60 * work.build_minutes, memory_bytes=_memory(work))),
+        builder=SiteBuilder(sandbox, RunLimits(seconds=60 * work.build_minutes, memory_bytes=_memory(work))),
         publisher=open_publisher(settings),
         camera=BrowserCamera() if work.browser else None,
         letters=open_letters(settings),
@@ -102,14 +102,14 @@ def _memory(work: WorkSettings) -> int:
 
 def _agent(name: str, settings: Settings, sandbox: Sandbox, environment: Mapping[str, str]) -> Agent:
     work, limits = settings.work, settings.limits
-    allowance = Allowance(seconds=limits.job_budget_seconds, memory_bytes=_memory(work))
+    run_limits = RunLimits(seconds=limits.job_budget_seconds, memory_bytes=_memory(work))
     match name:
         case "demo":
             from webordinary.agents.demo import DemoAgent
 
             return DemoAgent()
         case "command":
-            return CommandAgent(work.command, sandbox, allowance)
+            return CommandAgent(work.command, sandbox, run_limits)
         case _:
             from webordinary.agents.claude.agent import ClaudeAgent
             from webordinary.agents.claude.options import ClaudeOptions, claude_available

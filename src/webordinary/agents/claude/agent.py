@@ -10,9 +10,8 @@ from pathlib import Path
 
 from claude_agent_sdk import Message
 
-from webordinary.agents.claude import telling
-from webordinary.agents.claude.attempt import Attempt, Heard
-from webordinary.agents.claude.launch import Launch, prepare
+from webordinary.agents.claude import outcomes
+from webordinary.agents.claude.attempt import Attempt, Heard, Launch, prepare
 from webordinary.agents.claude.options import ClaudeOptions
 from webordinary.agents.claude.transcript import AGENT
 from webordinary.core.errors import BadInput, NotFound
@@ -26,10 +25,9 @@ from webordinary.core.work import (
     Room,
     Stopped,
 )
-from webordinary.sandbox.allowance import Allowance
 from webordinary.sandbox.gateway import ModelGateway
-from webordinary.sandbox.process_limit import ProcessLimit
-from webordinary.sandbox.sandbox import Sandbox
+from webordinary.sandbox.run import ProcessLimit
+from webordinary.sandbox.sandbox import RunLimits, Sandbox
 from webordinary.system.processes import KILL_AGAIN_SECONDS
 
 MINUTES_MAX = 30
@@ -41,10 +39,10 @@ class ClaudeAgent:
 
     name = AGENT
 
-    def __init__(self, options: ClaudeOptions, sandbox: Sandbox, allowance: Allowance | None = None) -> None:
+    def __init__(self, options: ClaudeOptions, sandbox: Sandbox, run_limits: RunLimits | None = None) -> None:
         """Run Claude Code in this sandbox."""
         self._options, self._sandbox = options, sandbox
-        self._allowance = allowance or Allowance(seconds=60.0 * MINUTES_MAX)
+        self._allowance = run_limits or RunLimits(seconds=60.0 * MINUTES_MAX)
 
     async def start(self, errand: AgentTask, room: Room) -> ClaudeRun:
         """See `Agent.start`."""
@@ -55,10 +53,10 @@ class ClaudeRun:
     """See `AgentRun`. Made by `ClaudeAgent.start`."""
 
     def __init__(
-        self, options: ClaudeOptions, sandbox: Sandbox, allowance: Allowance, errand: AgentTask, room: Room
+        self, options: ClaudeOptions, sandbox: Sandbox, run_limits: RunLimits, errand: AgentTask, room: Room
     ) -> None:
         """Begin at once."""
-        self._options, self._sandbox, self._allowance = options, sandbox, allowance
+        self._options, self._sandbox, self._allowance = options, sandbox, run_limits
         self._errand, self._room = errand, room
         self._events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
         self._attempt: Attempt | None = None
@@ -96,7 +94,7 @@ class ClaudeRun:
             raise
 
     async def _run(self) -> AgentResult:
-        self._tell(telling.event(EventKind.STARTED, f"Claude Code with {self._options.model}"))
+        self._tell(outcomes.event(EventKind.STARTED, f"Claude Code with {self._options.model}"))
         try:
             with contextlib.ExitStack() as stack:
                 name = stack.enter_context(tempfile.TemporaryDirectory(prefix="webordinary-claude-"))
@@ -129,7 +127,7 @@ class ClaudeRun:
             if self._asked or not _is_history_refused(heard):
                 return await self._outcome(launch, heard)
         if self._errand.resume is not None:
-            self._tell(telling.event(EventKind.WARNED, FORGOTTEN))
+            self._tell(outcomes.event(EventKind.WARNED, FORGOTTEN))
             prompt = "\n\n".join(filter(None, (self._errand.recap, self._errand.prompt)))
         else:
             prompt = self._errand.prompt
@@ -149,27 +147,29 @@ class ClaudeRun:
             return Heard()
         self._attempt = Attempt(launch, lambda message: self._tell_message(message, launch))
         heard = await self._attempt.run(prompt, resume)
-        self._cost += telling.cost_of(heard.result)
+        self._cost += outcomes.cost_of(heard.result)
         return heard
 
     async def _outcome(self, launch: Launch, heard: Heard) -> AgentResult:
         """Say how it went. A result that is there counts, also when it was asked to stop just then."""
         result, cost = heard.result, self._cost
         if result is not None and not result.is_error:
-            return telling.done(result, await self._session(launch, heard), cost)
+            return outcomes.done(result, await self._session(launch, heard), cost)
         if self._asked:
             return Stopped(
-                telling.cut(heard.said, telling.SUMMARY_CHARACTERS), await self._session(launch, heard), cost
+                outcomes.cut(heard.said, outcomes.SUMMARY_CHARACTERS),
+                await self._session(launch, heard),
+                cost,
             )
         if heard.silent:
-            return telling.fell_silent(cost)
-        return telling.failed(result, cost) if result else telling.died(heard.verdict, heard.trouble, cost)
+            return outcomes.fell_silent(cost)
+        return outcomes.failed(result, cost) if result else outcomes.died(heard.verdict, heard.trouble, cost)
 
     async def _session(self, launch: Launch, heard: Heard) -> bytes | None:
         return await asyncio.to_thread(launch.transcripts.pack, heard.session)
 
     def _tell_message(self, message: Message, launch: Launch) -> None:
-        for event in telling.events_of(message, launch.seen.tree):
+        for event in outcomes.events_of(message, launch.seen.tree):
             self._tell(event)
 
     def _tell(self, event: AgentEvent) -> None:
@@ -181,5 +181,5 @@ class ClaudeRun:
 def _is_history_refused(heard: Heard) -> bool:
     """Whether to try without the earlier conversation. A program that never began to work counts, too."""
     if heard.result is not None:
-        return telling.is_history_refused(heard.result)
+        return outcomes.is_history_refused(heard.result)
     return not heard.session and not heard.silent and heard.verdict is None

@@ -10,7 +10,7 @@ from webordinary.core.text import storable
 from webordinary.core.work import ChangeKind, FileChange
 from webordinary.sites.git.mirror import Mirror
 from webordinary.sites.git.names import UNFINISHED, seen
-from webordinary.sites.git.process import Ran
+from webordinary.sites.git.process import GitResult
 
 FILES_MAX = 200
 CONTENT_BYTES = 512 * 1024  # of one file; of a larger one only the name is told
@@ -115,7 +115,7 @@ async def patch(mirror: Mirror, commit: str) -> str:
     return f"{text.rpartition(chr(10))[0]}\n(The rest is left out.)\n" if ran.cut else text
 
 
-async def _shown(mirror: Mirror, commit: str) -> Ran:
+async def _shown(mirror: Mirror, commit: str) -> GitResult:
     options = ("--format=", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     return await mirror.run("show", *options, "--diff-merges=first-parent", commit, limit=PATCH_BYTES)
 

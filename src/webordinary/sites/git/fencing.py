@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from webordinary.core.claim import Claim
 from webordinary.core.errors import BackendUnavailable, ClaimLost
-from webordinary.sites.git.mirror import Mirror, Seen, Update
+from webordinary.sites.git.mirror import KnownRefs, Mirror, Update
 from webordinary.sites.git.names import Names
 
 TRIES_MAX = 20  # other lanes of a project push in between; each try is a few round trips
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan(Generic[T]):
+class PushPlan(Generic[T]):
     """What to move, seeing how things are, and what to answer when it has moved."""
 
     answer: T
@@ -37,16 +37,16 @@ class Fenced:
     names: Names
     claim: Claim
 
-    async def take(self) -> Seen:
+    async def take(self) -> KnownRefs:
         """Look at the repository, and shut older owners of the lane out."""
         await self.mirror.fetch(self.names.fetched)
 
-        async def plan(seen: Seen) -> Plan[Seen]:
-            return Plan(seen, push=seen.fence != self.claim.fence)
+        async def plan(seen: KnownRefs) -> PushPlan[KnownRefs]:
+            return PushPlan(seen, push=seen.fence != self.claim.fence)
 
         return await self.push(plan)
 
-    async def push(self, plan: Callable[[Seen], Awaitable[Plan[T]]]) -> T:
+    async def push(self, plan: Callable[[KnownRefs], Awaitable[PushPlan[T]]]) -> T:
         """Carry a plan out; if the repository has moved on, make a new one."""
         seen = await self._seen()
         for _ in range(TRIES_MAX):
@@ -65,7 +65,7 @@ class Fenced:
                 raise BackendUnavailable(f"the repository refused our change: {refused}")
         raise BackendUnavailable("others change the repository all the time, our change did not get in")
 
-    async def _seen(self) -> Seen:
+    async def _seen(self) -> KnownRefs:
         seen = await self.mirror.seen(self.names)
         if seen.fence > self.claim.fence:
             raise ClaimLost(

@@ -10,7 +10,7 @@ from webordinary.core.job import JobId
 from webordinary.core.text import storable
 from webordinary.ports.workspaces import Unresolved, Workspace
 from webordinary.sites.git.messages import Kept, merge_message
-from webordinary.sites.git.mirror import Mirror, Seen
+from webordinary.sites.git.mirror import KnownRefs, Mirror
 from webordinary.sites.git.names import EDIT, MAIN_SEEN
 from webordinary.sites.git.names import seen as seen_ref
 from webordinary.sites.git.tree import Tree
@@ -25,7 +25,7 @@ async def commit_of(mirror: Mirror, job: JobId, edit: str) -> Kept | None:
     return next((kept for kept in history if kept.is_of(job)), None)
 
 
-async def with_upstream(workspace: Workspace, mirror: Mirror, tree: Tree, seen: Seen) -> Workspace:
+async def with_upstream(workspace: Workspace, mirror: Mirror, tree: Tree, seen: KnownRefs) -> Workspace:
     """Put the tree to what is previewed, with what the site's developers did meanwhile."""
     meeting = await mirror.meeting(seen.previewed, seen.main)
     if meeting == seen.main:

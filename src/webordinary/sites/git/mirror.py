@@ -6,13 +6,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from webordinary.core.errors import BackendUnavailable
+from webordinary.core.errors import BackendUnavailable, BadInput, NotFound, WebordinaryError
 from webordinary.ports.clock import Clock
 from webordinary.sites.git.messages import FORMAT, NAME, Kept, author_line
 from webordinary.sites.git.names import EDIT, MAIN_SEEN, Names, seen
-from webordinary.sites.git.process import NETWORK_SECONDS, OUTPUT_BYTES, Ran, in_thread, run_git, shown
-from webordinary.sites.git.remote import checked_address, failure, remote_environment
+from webordinary.sites.git.process import (
+    NETWORK_SECONDS,
+    OUTPUT_BYTES,
+    GitResult,
+    in_thread,
+    run_git,
+    shown,
+    without_credentials,
+)
 from webordinary.sites.git.sanitize_tree import remove
 
 # Highest of all attributes: a tree's own ones change no byte, name no filter, and hide no conflict marker.
@@ -21,7 +29,7 @@ _FENCE = re.compile(rb"fence (\d{1,18})(?: of ([0-9a-z]+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class KnownRefs:
     """Where the repository's refs were when we last looked; "" for one that is not there."""
 
     main: str
@@ -97,7 +105,7 @@ class Mirror:
         limit: int = OUTPUT_BYTES,
         tree: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
-    ) -> Ran:
+    ) -> GitResult:
         """Run a command on the mirror, and on a tree if one is given; see how it ends."""
         words = [word for name, value in (settings or {}).items() for word in ("-c", f"{name}={value}")]
         return await run_git(
@@ -127,7 +135,7 @@ class Mirror:
         """Run a command that says one line."""
         return (await self.git(*arguments, stdin=stdin)).decode().strip()
 
-    async def _remote(self, *arguments: str, fetched: Iterable[str] = ()) -> Ran:
+    async def _remote(self, *arguments: str, fetched: Iterable[str] = ()) -> GitResult:
         """Run a command that talks to the repository; it never touches a tree."""
         return await run_git(
             *arguments,
@@ -148,7 +156,7 @@ class Mirror:
         if ran.code:
             raise failure(self._repository, ran)
 
-    async def seen(self, names: Names) -> Seen:
+    async def seen(self, names: Names) -> KnownRefs:
         """Tell where the refs are that matter to a job, as last seen."""
         refs = (seen(EDIT), seen(names.session), seen(names.fence))
         out = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(subject)", MAIN_SEEN, *refs)
@@ -157,7 +165,7 @@ class Mirror:
             found[ref][0].decode() if ref in found else "" for ref in (MAIN_SEEN, *refs)
         )
         number = self._fence_in(found[seen(names.fence)][1]) if fence else 0
-        return Seen(main, edit, session, fence, number)
+        return KnownRefs(main, edit, session, fence, number)
 
     def _fence_in(self, subject: bytes) -> int:
         """Read a fence. Another store's says nothing about ours: fences are counted from one in each."""
@@ -239,3 +247,74 @@ def _remove_locks(folder: Path) -> None:
     """A lock in our own mirror, with nobody at work in it, is one that a killed command left."""
     for lock in folder.rglob("*.lock"):
         lock.unlink(missing_ok=True)
+
+
+# --- the way to a repository, and what went wrong on it --------------------------------------------------
+
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+:")  # a URL, or host:path
+_NO_SUCH = re.compile(
+    r"repository .*not found|not appear to be a git repository|repository not found", re.IGNORECASE
+)
+_NO_COMMIT = re.compile(r"couldn't find remote ref HEAD", re.IGNORECASE)
+_DAMAGED = re.compile(
+    r"corrupt|bad object|missing (blob|tree|commit|object)|unresolved deltas|bad index", re.IGNORECASE
+)
+
+
+class MirrorDamaged(BackendUnavailable):
+    """The mirror itself may be broken; it is only a copy, so it can be made anew."""
+
+
+def checked_address(repository: str) -> str:
+    """Refuse an address that leads nowhere; make a path independent of where we are."""
+    if not repository:
+        raise NotFound("the project has no repository yet: give it one, or let one be made")
+    if repository.startswith("-") or not repository.isprintable():
+        raise BadInput(
+            "the address of the repository can't be one: it begins with a dash or can't be printed"
+        )
+    if repository.lower().startswith("file://"):
+        path = Path(unquote(urlsplit(repository).path))
+    elif _ELSEWHERE.match(repository):
+        return repository
+    else:
+        path = Path(repository).absolute()
+    if not path.exists():
+        raise NotFound(f"there is no repository at {path}")
+    return str(path)
+
+
+def remote_environment(
+    mirror: Path, address: str, fetched: Iterable[str], network_environment: Mapping[str, str]
+) -> dict[str, str]:
+    """What git needs to talk to a repository. Its address may hold a token: it stays out of our files."""
+    settings = [("remote.origin.url", address), *(("remote.origin.fetch", ref) for ref in fetched)]
+    first = int(network_environment.get("GIT_CONFIG_COUNT", "0"))
+    environment = dict(network_environment) | {
+        "GIT_DIR": str(mirror),
+        "GIT_CONFIG_COUNT": str(first + len(settings)),
+    }
+    for number, (name, value) in enumerate(settings, first):
+        environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return environment
+
+
+def failure(repository: str, ran: GitResult) -> WebordinaryError:
+    """Say what a failed word with the repository means, without any secret of its address."""
+    address, words = without_credentials(repository), _without_secrets(repository, shown(ran.words))
+    if _NO_COMMIT.search(ran.words):
+        return NotFound(f"the repository {address} is empty: it needs a first commit on its default branch")
+    if _NO_SUCH.search(ran.words):
+        return NotFound(f"there is no repository at {address}, or we may not see it: {words}")
+    if _DAMAGED.search(ran.words):
+        return MirrorDamaged(f"our copy of the repository {address} is damaged: {words}")
+    return BackendUnavailable(f"the repository {address} can't be used just now: {words}")
+
+
+def _without_secrets(repository: str, words: str) -> str:
+    """Take out the secrets of an address wherever they stand, also alone."""
+    if "://" in repository:
+        parts = urlsplit(repository)
+        for secret in filter(None, (parts.password, unquote(parts.password or ""), parts.username)):
+            words = words.replace(secret, "***") if len(secret) > len("git") else words
+    return words

@@ -65,7 +65,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class GitResult:
     """How a command ended, and what it said."""
 
     code: int
@@ -82,7 +82,7 @@ async def run_git(
     limit: int = OUTPUT_BYTES,
     seconds: float = LOCAL_SECONDS,
     held: Sequence[int] = (),
-) -> Ran:
+) -> GitResult:
     """Run git in a folder. `held` stay open in it: a lock is not free before the last of its users ended."""
     whole = {"PATH": os.environ.get("PATH", os.defpath)} | dict(ENVIRONMENT) | dict(environment)
     program = Program(("git", *_OPTIONS, *arguments), stdin, whole, folder, held)
@@ -99,7 +99,7 @@ async def run_git(
     finally:
         await child.end(GRACE_SECONDS)
     words = without_credentials(complaints.data.decode(errors="replace"))
-    return Ran(await child.wait(), bytes(out.data), words, cut=out.cut.is_set())
+    return GitResult(await child.wait(), bytes(out.data), words, cut=out.cut.is_set())
 
 
 def without_credentials(text: str) -> str:

@@ -103,7 +103,7 @@ async def revert(
                 words=change.gist,
             )
         now, before = await mirror.trees(base, f"{change.commit}^1")
-        # Seen from the commit that made the change, the state before it is one more change: merge that.
+        # KnownRefs from the commit that made the change, the state before it is one more change: merge that.
         opposite = await mirror.make_commit(before, (change.commit,), "The state before\n")
         merged = await mirror.merge(base, opposite)
         if merged.conflicts:

@@ -27,13 +27,12 @@ from webordinary.ports.workspaces import (
 )
 from webordinary.sites.git import diff, undo
 from webordinary.sites.git.eviction import make_room
-from webordinary.sites.git.fencing import Fenced, Plan
+from webordinary.sites.git.fencing import Fenced, PushPlan
 from webordinary.sites.git.merge import UPSTREAM, commit_of, joined, named, with_upstream
 from webordinary.sites.git.messages import message_of
-from webordinary.sites.git.mirror import Mirror, Seen, Update
+from webordinary.sites.git.mirror import KnownRefs, Mirror, MirrorDamaged, Update
 from webordinary.sites.git.names import EDIT, Names, checked_commit
 from webordinary.sites.git.process import in_thread
-from webordinary.sites.git.remote import MirrorDamaged
 from webordinary.sites.git.sanitize_tree import remove
 from webordinary.sites.git.tree import Tree, with_markers
 from webordinary.sites.git.workspace_lock import Seat, stamp
@@ -123,14 +122,14 @@ class GitWorkspaces:
         checked_commit(commit)
         async with self.at_work(workspace.delivery, workspace.project) as (fenced, tree):
 
-            async def plan(seen: Seen) -> Plan[Behind | Unresolved | None]:
+            async def plan(seen: KnownRefs) -> PushPlan[Behind | Unresolved | None]:
                 tip = await joined(fenced.mirror, workspace.delivery, seen.edit, commit)
                 if isinstance(tip, Unresolved):
-                    return Plan(tip, push=False)
+                    return PushPlan(tip, push=False)
                 if tip != commit:
-                    return Plan(Behind(tip), push=False)
+                    return PushPlan(Behind(tip), push=False)
                 updates = (Update(EDIT, tip, seen.edit), Update(fenced.names.session, tip, seen.session))
-                return Plan(None, updates, push=seen.edit != tip)
+                return PushPlan(None, updates, push=seen.edit != tip)
 
             pushed = await fenced.push(plan)
             if pushed is None:
@@ -159,8 +158,8 @@ class GitWorkspaces:
                 message = message_of(workspace.delivery, signed)
                 commit = await mirror.make_commit(written, parents, message, signed.sender)
 
-            async def plan(_: Seen) -> Plan[None]:
-                return Plan(None, (Update(ref, commit, None),))
+            async def plan(_: KnownRefs) -> PushPlan[None]:
+                return PushPlan(None, (Update(ref, commit, None),))
 
             await fenced.push(plan)
             await tree.put(workspace.base)
@@ -173,11 +172,11 @@ class GitWorkspaces:
             await fenced.mirror.fetch(fenced.names.fetched)
             branch = await fenced.mirror.main_branch()
 
-            async def plan(seen: Seen) -> Plan[Unresolved | None]:
+            async def plan(seen: KnownRefs) -> PushPlan[Unresolved | None]:
                 tip = await joined(fenced.mirror, workspace.delivery, seen.main, commit)
                 if isinstance(tip, Unresolved):
-                    return Plan(tip, push=False)
-                return Plan(None, (Update(branch, tip, seen.main),), push=tip != seen.main)
+                    return PushPlan(tip, push=False)
+                return PushPlan(None, (Update(branch, tip, seen.main),), push=tip != seen.main)
 
             return await fenced.push(plan)
 
@@ -214,7 +213,7 @@ class GitWorkspaces:
                 self._prepared.discard(names.project)  # a killed command may have left a lock in it
                 raise
 
-    async def _taken(self, fenced: Fenced) -> Seen:
+    async def _taken(self, fenced: Fenced) -> KnownRefs:
         """Take the lane in the repository; a damaged mirror is only a copy, and made anew."""
         try:
             return await fenced.take()

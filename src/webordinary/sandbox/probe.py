@@ -10,9 +10,8 @@ from pathlib import Path
 
 from webordinary.core.errors import BadInput, NotFound
 from webordinary.core.work import Room
-from webordinary.sandbox.allowance import Allowance
 from webordinary.sandbox.bubblewrap import Bubblewrap
-from webordinary.sandbox.sandbox import Sandbox, SandboxUnavailable
+from webordinary.sandbox.sandbox import RunLimits, Sandbox, SandboxUnavailable
 from webordinary.sandbox.unconfined import Unconfined
 
 CONFINED, UNCONFINED = "bubblewrap", "off-i-trust-every-sender"
@@ -50,7 +49,7 @@ def probe(sandbox: Sandbox) -> None:
         for path in (room.tree, room.mail, room.home):
             path.mkdir()
         try:
-            wrapped = sandbox.wrap(["true"], room, environment={}, allowance=Allowance())
+            wrapped = sandbox.wrap(["true"], room, environment={}, run_limits=RunLimits())
         except NotFound as error:
             raise _unavailable(str(error), "install it: apt install bubblewrap") from error
         try:

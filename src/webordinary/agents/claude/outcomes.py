@@ -9,7 +9,7 @@ from claude_agent_sdk import AssistantMessage, Message, ResultMessage, SystemMes
 
 from webordinary.core.failure import FailureKind
 from webordinary.core.work import EVENT_CHARACTERS, AgentEvent, Broke, Declined, EventKind, Worked
-from webordinary.sandbox.allowance import Ending, OverBudget, TimedOut
+from webordinary.sandbox.sandbox import Ending, OverBudget, TimedOut
 
 CANNOT = "CANNOT:"
 SUMMARY_CHARACTERS = 4_000

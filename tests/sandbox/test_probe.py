@@ -8,7 +8,7 @@ import pytest
 from tests.needs import needs
 from webordinary.core.errors import BadInput
 from webordinary.sandbox.bubblewrap import Bubblewrap
-from webordinary.sandbox.choosing import CONFINED, UNCONFINED, choose_sandbox, probe
+from webordinary.sandbox.probe import CONFINED, UNCONFINED, choose_sandbox, probe
 from webordinary.sandbox.sandbox import SandboxUnavailable
 
 
