@@ -9,7 +9,7 @@ from tests.conformance.world import AMELIA, BRAVO, START, World
 from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
 from webordinary.core.language import Language
-from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
+from webordinary.core.mail import FileProblem, KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.site import Session
 from webordinary.ports.mailbox import Mailbox
 
@@ -62,7 +62,7 @@ async def test_a_mail_is_kept_to_the_last_character(mailbox: Mailbox) -> None:
         session=SPRING.id,
         job=JobId("j1"),
         files=(KeptFile("photo.jpg", "image/jpeg", "cd" * 32, "Our shop, ünder.JPG"),),
-        skipped=(SkippedFile("böse.exe", "programs are not kept"),),
+        skipped=(SkippedFile("böse.exe", FileProblem.PROGRAM),),
         language=Language.SPANISH,
     )
     assert await mailbox.keep(full) == full
@@ -76,7 +76,7 @@ async def test_a_mail_with_characters_that_no_store_could_keep_is_kept(mailbox: 
         record(message_id="<\ud800@x>", session=SPRING),
         subject="a\x00b\ud800c",
         references=("<\udcff@x>",),
-        skipped=(SkippedFile("\x00\ud800", "no name"),),
+        skipped=(SkippedFile("\x00\ud800", FileProblem.OTHER),),
     )
     kept = await mailbox.keep(dirty)
     assert await mailbox.mail(dirty.id) == kept == dirty

@@ -26,6 +26,7 @@ from webordinary.core.letter_facts import (
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.outcome import Done
+from webordinary.ports.outbox import LetterState, LetterStatus
 
 DAY = 24 * 3600.0
 HOLD = 60.0
@@ -46,7 +47,7 @@ async def take_one(world: World, sender: str = "s1") -> Letter:
 
 
 async def standings(world: World) -> list[str]:
-    return [how for _, how in await world.backend.outbox.letters(limit=100)]
+    return [str(status) for _, status in await world.backend.outbox.letters(limit=100)]
 
 
 async def kinds_about(world: World, about: str) -> list[LetterKind]:
@@ -255,7 +256,9 @@ async def test_letters_are_listed_newest_first(world: World) -> None:
     for name in ("m2", "m1", "m3"):
         await outbox.owe(letter(name))
     assert [one.about for one, _ in await outbox.letters(limit=2)] == ["m3", "m1"]
-    assert await outbox.letters(limit=10, about="m1") == [(letter("m1", owed_at=START), "owed")]
+    assert await outbox.letters(limit=10, about="m1") == [
+        (letter("m1", owed_at=START), LetterStatus(LetterState.OWED))
+    ]
     assert await outbox.letters(limit=10, about="nobody") == []
     rest = await outbox.letters(limit=10, before=("m1", LetterKind.HELP))
     assert [one.about for one, _ in rest] == ["m2"]

@@ -11,7 +11,16 @@ from webordinary.core.facts import Facts, PagePictures, PreviewFacts, Unfinished
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.letter_facts import Ending
-from webordinary.core.mail import KeptFile, Letter, MailId, MailRecord, MailState, SessionId, SkippedFile
+from webordinary.core.mail import (
+    FileProblem,
+    KeptFile,
+    Letter,
+    MailId,
+    MailRecord,
+    MailState,
+    SessionId,
+    SkippedFile,
+)
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
 from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.core.release import BrokenLink
@@ -116,7 +125,7 @@ class Story:
     async def other_mail(self, state: MailState, sender: str, subject: str, reason: str) -> MailId:
         key = MailId(self.clock.unique())
         raw = f"From: {sender}\r\nSubject: {subject}\r\n\r\n<b>Click</b> <script>alert(1)</script>\r\n"
-        skipped = (SkippedFile("invoice.exe", "programs are never taken"),)
+        skipped = (SkippedFile("invoice.exe", FileProblem.PROGRAM),)
         record = MailRecord(
             key, f"<{key}@elsewhere.example>", state, reason, sender, subject, (), self.clock.now(),
             await self.blobs.put(raw.encode()), skipped=skipped,

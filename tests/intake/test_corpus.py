@@ -27,7 +27,7 @@ class ImagesHere:
 
 def shown(mail: ParsedMail) -> tuple[list[str], list[str]]:
     files = [f"{file.name} {file.kind} {file.claimed_name}".rstrip() for file in mail.files]
-    return files, [f"{file.claimed_name}: {file.reason}" for file in mail.skipped]
+    return files, [f"{file.claimed_name}: {file.problem}" for file in mail.skipped]
 
 
 def test_the_corpus_is_large_enough_and_small_enough() -> None:
@@ -64,5 +64,5 @@ async def test_the_pictures_of_a_mail_become_web_ready(name: str) -> None:
         with Image.open(io.BytesIO(file.content)) as image:
             described.append(f"{file.name} {file.kind} {image.width}x{image.height}")
             assert not image.getexif()
-    refused = [f"{file.claimed_name}: {file.reason}" for file in mail.skipped[len(before.skipped) :]]
+    refused = [f"{file.claimed_name}: {file.problem}" for file in mail.skipped[len(before.skipped) :]]
     assert described + refused == expected(name).ready

@@ -127,7 +127,7 @@ def test_too_many_and_too_large_files_are_named() -> None:
     assert len(many.found) == FILES
     assert [file.claimed_name for file in many.skipped] == [f"{FILES}.txt", f"{FILES + 1}.txt"]
     large = sort_files([Part("text/plain", b"x" * (FILE_BYTES + 1), file_name="large.txt")])
-    assert [(file.claimed_name, file.reason) for file in large.skipped] == [
+    assert [(file.claimed_name, file.problem) for file in large.skipped] == [
         ("large.txt", FileProblem.TOO_LARGE)
     ]
 
@@ -155,7 +155,7 @@ def test_a_torn_container_inside_a_mail_is_named() -> None:
         b"Content-Type: multipart/mixed\r\n\r\nwhere are they?\r\n--b--\r\n"
     )
     assert mail.own_words == "hello"
-    assert [file.reason for file in mail.skipped] == ["this part of the mail is damaged"]
+    assert [file.problem for file in mail.skipped] == [FileProblem.DAMAGED]
 
 
 def test_a_part_without_name_and_content_is_nothing() -> None:
@@ -192,5 +192,5 @@ async def test_pictures_are_made_anew_and_the_rest_is_left_alone() -> None:
         ("image-3.jpg", b"new"),
         ("document-1.txt", b"kept"),
     ]
-    assert [(file.claimed_name, file.reason) for file in ready.skipped] == [("", FileProblem.TOO_SMALL)]
+    assert [(file.claimed_name, file.problem) for file in ready.skipped] == [("", FileProblem.TOO_SMALL)]
     assert ready.own_words == mail.own_words

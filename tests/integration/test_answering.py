@@ -22,6 +22,7 @@ from webordinary.mail.checks.resolvers import ZoneResolver
 from webordinary.mail.dkim_signing import open_signer
 from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.ports.backend import Backend
+from webordinary.ports.outbox import LetterState
 from webordinary.wiring.mail import open_mail_room
 from webordinary.wiring.settings import load
 from webordinary.wiring.stores import open_backend
@@ -63,7 +64,7 @@ class Room:
         """Wait until no letter is owed any more."""
         async with asyncio.timeout(SOON):
             while any(
-                how.startswith(("owed", "with")) for _, how in await self.backend.outbox.letters(limit=200)
+                status.state is LetterState.OWED for _, status in await self.backend.outbox.letters(limit=200)
             ):
                 await asyncio.sleep(0.02)
 

@@ -110,7 +110,7 @@ class Post:
     async def standing(self) -> dict[str, str]:
         """How every letter stands."""
         letters = await self.backend.outbox.letters(limit=1000)
-        return {f"{letter.about}.{letter.kind}": standing for letter, standing in letters}
+        return {f"{letter.about}.{letter.kind}": str(status) for letter, status in letters}
 
     async def until(self, word: str, count: int = 1) -> None:
         """Wait until so many letters stand like that."""

@@ -12,7 +12,7 @@ from tests.reply.letters import JOB, MAIL, OURS, Read, composed, job, mail, read
 from webordinary.core.facts import PreviewFacts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.letter_facts import Accepted
-from webordinary.core.mail import FACTS_OF, KeptFile, Letter, LetterKind, SessionId, SkippedFile
+from webordinary.core.mail import FACTS_OF, FileProblem, KeptFile, Letter, LetterKind, SessionId, SkippedFile
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.context import Case
 
@@ -87,7 +87,7 @@ def check(letter: Read) -> None:
 @pytest.mark.parametrize("kind", [LetterKind.DONE, LetterKind.ASKED, LetterKind.CONFIRM])
 def test_nothing_that_is_quoted_becomes_a_header_or_a_body(words: str, kind: LetterKind) -> None:
     about = job(JobState.DONE, instruction=words, note=words) if kind is LetterKind.DONE else None
-    file = SkippedFile(words, words)
+    file = SkippedFile(words, FileProblem.OTHER)
     answered = mail(subject=words, message_id=f"<{words}@x>", references=(words,), skipped=(file,))
     given: dict[LetterKind, dict[str, object]] = {
         LetterKind.DONE: {"preview": PreviewFacts(words, address=words), "also": (words,)},
@@ -153,7 +153,7 @@ def test_a_dollar_in_a_wish_is_a_dollar() -> None:
 
 
 def test_thousands_of_files_do_not_make_an_endless_letter() -> None:
-    files = tuple(SkippedFile(f"file {number}", "too many") for number in range(5000))
+    files = tuple(SkippedFile(f"file {number}", FileProblem.TOO_MANY) for number in range(5000))
     letter = written(LetterKind.DONE, job(JobState.DONE), mail(skipped=files))
     assert "and 4980 more" in letter.text
     assert len(letter.raw) < 20_000
@@ -193,7 +193,7 @@ def test_composing_never_fails_and_never_leaves_its_headers(
         references=(reference, message_id),
         session=SessionId(session),
         files=(KeptFile(name, blob, blob),),
-        skipped=(SkippedFile(name, reason),),
+        skipped=(SkippedFile(name, FileProblem(reason)),),
     )
     told = (
         job(instruction=instruction, note=note, interrupted_by=JobId(by), interrupted=True)

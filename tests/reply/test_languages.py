@@ -107,7 +107,9 @@ SAMPLES: dict[LetterKind, Sequence[LetterFacts]] = {
 }
 SKIPPED = tuple(SkippedFile("plugh.bin", problem) for problem in FileProblem)
 MAIL = mail(
-    subject=WISH, files=(PHOTO,), skipped=(DRAWING, *SKIPPED, SkippedFile("", "what was said of old"))
+    subject=WISH,
+    files=(PHOTO,),
+    skipped=(DRAWING, *SKIPPED, SkippedFile("", FileProblem("what an older version kept"))),
 )
 
 

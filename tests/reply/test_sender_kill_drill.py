@@ -16,6 +16,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.site import Session
 from webordinary.ports.backend import Backend
+from webordinary.ports.outbox import LetterState
 from webordinary.reply.compose import message_id_of
 from webordinary.system.clock import SystemClock
 
@@ -46,7 +47,7 @@ async def owe_letters(ports: Backend) -> list[Letter]:
 
 
 async def all_sent(ports: Backend) -> bool:
-    return all(how.startswith("sent") for _, how in await ports.outbox.letters(limit=LETTERS))
+    return all(status.state is LetterState.SENT for _, status in await ports.outbox.letters(limit=LETTERS))
 
 
 async def drill(folder: Path, mailer: str, rng: random.Random) -> tuple[Drill, list[Letter]]:

@@ -70,25 +70,31 @@ class KeptFile:
 
 
 class FileProblem(StrEnum):
-    """Why a file is left out. The words are for the operator; letters say it in the sender's language."""
+    """Why a file is left out; the words for it are in `reply/templates`."""
 
-    ARCHIVE = "archives are not opened; please attach the files themselves"
-    PROGRAM = "programs are not accepted"
-    SVG = "SVG drawings can carry programs; please send it as PNG or JPEG"
-    WEB_PAGE = "web pages can carry programs; please put their text into the mail"
-    FILM_OR_SOUND = "films and sound are not supported yet"
-    OLD_OFFICE = "old Office files can carry programs; please send it as .docx, .xlsx or PDF"
-    WITH_MACROS = "Office files with macros are not accepted; please save it without"
-    WINMAIL = "Outlook packed files into a winmail.dat; please send the mail as HTML or plain text"
-    UNKNOWN = "this kind of file is not known here"
-    EMPTY = "it is empty"
-    DAMAGED = "this part of the mail is damaged"
-    TOO_LARGE = "it is too large"
-    TOO_MANY = "there are too many files in one mail"
-    NOT_READABLE = "the picture is damaged or of a kind that can't be read"
-    TOO_MANY_PIXELS = "the picture has too many pixels"
-    TOO_SMALL = "it is too small to be a picture"
-    TOO_MUCH = "the picture takes too long to read"
+    ARCHIVE = "archive"
+    PROGRAM = "program"
+    SVG = "svg"
+    WEB_PAGE = "web_page"
+    FILM_OR_SOUND = "film_or_sound"
+    OLD_OFFICE = "old_office"
+    WITH_MACROS = "with_macros"
+    WINMAIL = "winmail"
+    UNKNOWN = "unknown"
+    EMPTY = "empty"
+    DAMAGED = "damaged"
+    TOO_LARGE = "too_large"
+    TOO_MANY = "too_many"
+    NOT_READABLE = "not_readable"
+    TOO_MANY_PIXELS = "too_many_pixels"
+    TOO_SMALL = "too_small"
+    TOO_MUCH = "too_much"
+    OTHER = "other"
+
+    @classmethod
+    def _missing_(cls, _value: object) -> FileProblem:
+        """Older rows have a sentence instead."""
+        return cls.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class SkippedFile:
     """A file that was left out, and why."""
 
     claimed_name: str
-    reason: str  # a `FileProblem`, but for mail that an older version kept
+    problem: FileProblem
 
 
 class Automation(StrEnum):

@@ -45,6 +45,7 @@ from webordinary.dashboard.query_params import (
 from webordinary.dashboard.schema import Schema, schema_of, shape
 from webordinary.dispatch.submit import Request as Submission
 from webordinary.dispatch.submit import submit
+from webordinary.ports.outbox import LetterStatus
 
 T = TypeVar("T")
 
@@ -358,8 +359,8 @@ def _listed(job: JobView) -> dict[str, object]:
     return {**fields(job), "instruction": job.instruction[:GIST_CHARACTERS]}
 
 
-def _letter(one: tuple[Letter, str]) -> dict[str, object]:
-    return {**fields(one[0]), "standing": one[1]}
+def _letter(one: tuple[Letter, LetterStatus]) -> dict[str, object]:
+    return {**fields(one[0]), "standing": str(one[1])}
 
 
 def _summed_up(metrics: Metrics) -> dict[str, object]:

@@ -16,6 +16,8 @@ from webordinary.dashboard.front import Front, as_file, as_picture, as_text, rea
 from webordinary.dashboard.queries import letters_page, mail_of, mails_page
 from webordinary.dashboard.query_params import Asked, text_of
 from webordinary.identify.members import unreachable
+from webordinary.ports.outbox import LetterStatus
+from webordinary.reply.phrases import phrases
 
 BOUNCING_SHOWN = 50
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -75,6 +77,7 @@ class MailPages:
             raw=readable(raw) if raw is not None else None,
             letters=letters,
             pictures=PICTURES,
+            left_out=phrases().sections["file_problem"],
         )
 
     async def raw(self, request: Request) -> Response:
@@ -102,13 +105,13 @@ class MailPages:
             request,
             "letter.html",
             letter=letter,
-            standing=standing,
+            standing=str(standing),
             hidden=hidden,
             words=words_of(sent) if sent is not None else None,
             raw=readable(sent) if sent is not None else None,
         )
 
-    async def _letter(self, kind: str, about: str) -> tuple[Letter, str]:
+    async def _letter(self, kind: str, about: str) -> tuple[Letter, LetterStatus]:
         known = await self._parts.backend.outbox.letters(limit=len(LetterKind), about=about)
         for letter, standing in known:
             if letter.kind.value == kind:

@@ -17,6 +17,7 @@ from webordinary.core.waiting import SILENT_BEATS, Reason
 from webordinary.core.work import KeptEvent
 from webordinary.dashboard.parts import Parts
 from webordinary.dashboard.query_params import Page, letter_cursor, page_of
+from webordinary.ports.outbox import LetterStatus
 
 BUSY_LANES_MAX = 200  # looked at for a summary; more are told as "200 and more"
 WORKERS_SHOWN = 100
@@ -137,7 +138,7 @@ class JobCase:
     why: Reason | None
     history: list[LaneEvent]
     events: list[KeptEvent]
-    letters: list[tuple[Letter, str]]
+    letters: list[tuple[Letter, LetterStatus]]
     mail: MailRecord | None
 
 
@@ -178,7 +179,7 @@ async def mails_page(
     return page_of(mails, limit, [mail.id for mail in mails])
 
 
-async def letters_page(parts: Parts, *, limit: int, **which: object) -> Page[tuple[Letter, str]]:
+async def letters_page(parts: Parts, *, limit: int, **which: object) -> Page[tuple[Letter, LetterStatus]]:
     """List letters, newest first, each with how it stands."""
     letters = await parts.backend.outbox.letters(limit=limit + 1, **which)  # type: ignore[arg-type] # passed on
     return page_of(letters, limit, [letter_cursor(letter.about, letter.kind) for letter, _ in letters])

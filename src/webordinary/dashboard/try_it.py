@@ -25,6 +25,7 @@ from webordinary.dashboard.first_page import Draft, overview
 from webordinary.dashboard.front import SEE_OTHER, Front, text
 from webordinary.dashboard.queries import JobCase, address, job_case, mail_with_message_id, release_of
 from webordinary.dashboard.query_params import Asked, text_of
+from webordinary.ports.outbox import LetterState, LetterStatus
 
 FILE_BYTES_MAX = 10 * 1024 * 1024
 TEXT_CHARACTERS_MAX = 20_000
@@ -229,9 +230,9 @@ def _ran(case: JobCase) -> list[Step]:
     ]
 
 
-def _replied(letters: Sequence[tuple[Letter, str]]) -> list[Step]:
-    final = [standing for letter, standing in letters if letter.kind in FINAL_LETTERS]
+def _replied(letters: Sequence[tuple[Letter, LetterStatus]]) -> list[Step]:
+    final = [status for letter, status in letters if letter.kind in FINAL_LETTERS]
     if not final:
         return []
-    sent = final[0].startswith("sent")
-    return [Step("Reply sent" if sent else "Reply", "done" if sent else "now", "" if sent else final[0])]
+    sent = final[0].state is LetterState.SENT
+    return [Step("Reply sent" if sent else "Reply", "done" if sent else "now", "" if sent else str(final[0]))]

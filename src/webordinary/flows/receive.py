@@ -51,7 +51,6 @@ from webordinary.flows.history import History
 from webordinary.flows.records import new_record
 from webordinary.flows.status import status_of
 from webordinary.identify.find import (
-    ASKED,
     AnswerTo,
     Found,
     Several,
@@ -246,7 +245,7 @@ class Reception:
     ) -> MailRecord:
         ports = self.backend
         sender = await address_on_file(sender, ports.directory)
-        match await identify(mail, sender, session_id, ports.mailbox, ports.directory):
+        match await identify(mail, sender, session_id, ports.mailbox, ports.directory, ports.outbox):
             case Found() as found:
                 return await self._dispatch(mail, draft, sender, found)
             case Several(lanes):
@@ -266,7 +265,7 @@ class Reception:
             return await self._keep(draft, MailState.IGNORED, Wish.COURTESY.value)
         choice = ProjectChoice(tuple(lane.project for lane in lanes[:KNOWN_LANES_SHOWN]))
         letter = self._letter(LetterKind.ASKED, draft.record, choice)
-        return await self._keep(draft, MailState.ANSWERED, ASKED, letter)
+        return await self._keep(draft, MailState.ANSWERED, "asked which project", letter)
 
     async def _dispatch(self, mail: ParsedMail, draft: Admission, sender: str, found: Found) -> MailRecord:
         """A new thread is a new conversation; the mail's own id names it, so that it begins once."""

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
-from webordinary.core.mail import MailId, MailRecord, MailState, ParsedMail, SessionId
+from webordinary.core.mail import LetterKind, MailId, MailRecord, MailState, ParsedMail, SessionId
 from webordinary.core.site import Session
 from webordinary.ports.directory import Directory
 from webordinary.ports.ledger import Ledger
 from webordinary.ports.mailbox import Mailbox
+from webordinary.ports.outbox import Outbox
 
 CHARACTERS = 32
 
@@ -40,7 +41,6 @@ async def usual_language(lane: Lane, session: SessionId, ledger: Ledger, mailbox
     return mail.language if mail else None
 
 
-ASKED = "asked which project"
 THREAD_IDS_MAX = 50
 
 
@@ -80,7 +80,7 @@ Identified = Found | AnswerTo | Several | Stranger
 
 
 async def identify(
-    mail: ParsedMail, sender: str, session_id: str, mailbox: Mailbox, directory: Directory
+    mail: ParsedMail, sender: str, session_id: str, mailbox: Mailbox, directory: Directory, outbox: Outbox
 ) -> Identified:
     """Find the lane of an authenticated sender's mail. `session_id` is the one its token was signed for."""
     lanes = tuple(await directory.lanes_of(sender))
@@ -89,7 +89,7 @@ async def identify(
         return _in_conversation(session, lanes, sender, "session" if session.id == session_id else "thread")
     if not lanes:
         return Stranger(f"{sender} is not a member of any project")
-    question = await _open_question(mail, mailbox)
+    question = await _open_question(mail, mailbox, outbox)
     if question is not None:
         return AnswerTo(question, lanes)
     return Found(lanes[0], None, "sender") if len(lanes) == 1 else Several(lanes)
@@ -112,12 +112,14 @@ def _in_conversation(session: Session, lanes: Sequence[Lane], sender: str, how: 
     return Stranger(f"{sender} is not a member of {project}, whose conversation this is", project)
 
 
-async def _open_question(mail: ParsedMail, mailbox: Mailbox) -> MailRecord | None:
+async def _open_question(mail: ParsedMail, mailbox: Mailbox, outbox: Outbox) -> MailRecord | None:
     """Find the sender's own mail that we answered with the question which project it is about."""
     for message_id in reversed(_thread_ids(mail)):
         record = await mailbox.mail(MailId(mail_id(message_id, mail.from_address)))
-        if record is not None and record.state is MailState.ANSWERED and record.reason == ASKED:
-            return record
+        if record is not None and record.state is MailState.ANSWERED:
+            letters = await outbox.letters(limit=len(LetterKind), about=record.id)
+            if any(letter.kind is LetterKind.ASKED for letter, _ in letters):
+                return record
     return None
 
 

@@ -2,9 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, assert_never
 
 from webordinary.core.mail import Letter, LetterKind
+
+
+class LetterState(StrEnum):
+    """Where a letter stands."""
+
+    OWED = "owed"
+    SENT = "sent"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class LetterStatus:
+    """Where a letter stands, and why; as text, for people."""
+
+    state: LetterState
+    held_by: str | None = None  # the sender that has it in hand
+    message_id: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """Say it in a few words."""
+        match self.state:
+            case LetterState.SENT:
+                return f"sent as {self.message_id}"
+            case LetterState.ABANDONED:
+                return f"abandoned: {self.reason}"
+            case LetterState.OWED if self.held_by is not None:
+                return f"with {self.held_by}"
+            case LetterState.OWED:
+                return f"owed, after a failure: {self.reason}" if self.reason else "owed"
+            case _:
+                assert_never(self.state)
 
 
 class Outbox(Protocol):
@@ -46,8 +80,8 @@ class Outbox(Protocol):
 
     async def letters(
         self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
-    ) -> list[tuple[Letter, str]]:
-        """List letters, newest first, each with how it stands, for people.
+    ) -> list[tuple[Letter, LetterStatus]]:
+        """List letters, newest first, each with how it stands.
 
         `before` names the last one of the page before, by what it is about and its kind.
         """

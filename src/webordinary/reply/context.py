@@ -28,7 +28,7 @@ from webordinary.core.letter_facts import (
     StopRequest,
     UnclearWords,
 )
-from webordinary.core.mail import FACTS_OF, FileProblem, Letter, LetterKind, MailRecord, SessionId
+from webordinary.core.mail import FACTS_OF, Letter, LetterKind, MailRecord, SessionId
 from webordinary.core.page_changes import VAGUE, PageChange
 from webordinary.core.views import JobView
 from webordinary.reply.clean import first_line, for_people, one_line, several_lines
@@ -278,8 +278,7 @@ def _skipped(mail: MailRecord, say: Phrases) -> tuple[str, ...]:
     lines = []
     for file in mail.skipped:
         name = one_line(file.claimed_name, NAME_CHARACTERS) or say.word("nameless_file")
-        problem = FileProblem(file.reason).name.lower() if file.reason in set(FileProblem) else "other"
-        lines.append(say.word("skipped", name=name, why=say.say("file_problem", problem)))
+        lines.append(say.word("skipped", name=name, why=say.say("file_problem", file.problem)))
     return say.bounded(lines, ITEMS_MAX)
 
 

@@ -7,8 +7,8 @@ import hashlib
 from webordinary.backends.aws.rows import kept_facts
 from webordinary.backends.aws.values import Item, lengthened
 from webordinary.backends.facts_json import letter_facts_from_json
-from webordinary.backends.letters import LetterState
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
+from webordinary.ports.outbox import LetterState
 
 LETTER, CALLBACK = "letter", "callback"  # what can be owed
 KEY_BYTES = 1024

@@ -17,7 +17,7 @@ from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
-from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
+from webordinary.core.mail import FileProblem, KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.site import Session
 from webordinary.core.text import is_storable, storable
 from webordinary.ports.clock import Clock
@@ -189,7 +189,7 @@ def _item(record: MailRecord) -> Item:
         "session": record.session,
         "job": record.job,
         "files": shortened(json.dumps([astuple(file) for file in record.files])),
-        "skipped": shortened(json.dumps([(file.claimed_name, file.reason) for file in record.skipped])),
+        "skipped": shortened(json.dumps([(file.claimed_name, file.problem) for file in record.skipped])),
         "language": record.language.value if record.language else None,
     }
 
@@ -209,7 +209,10 @@ def _record(item: Item) -> MailRecord:
         session=SessionId(item["session"]) if "session" in item else None,
         job=JobId(item["job"]) if "job" in item else None,
         files=tuple(KeptFile(*file) for file in json.loads(lengthened(item["files"]))),
-        skipped=tuple(SkippedFile(*file) for file in json.loads(lengthened(item["skipped"]))),
+        skipped=tuple(
+            SkippedFile(name, FileProblem(problem))
+            for name, problem in json.loads(lengthened(item["skipped"]))
+        ),
         language=Language(item["language"]) if "language" in item else None,
     )
 

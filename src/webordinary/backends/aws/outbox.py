@@ -22,7 +22,7 @@ from webordinary.backends.aws.letters import (
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX
 from webordinary.backends.aws.values import Item
-from webordinary.backends.letters import LetterState, due_moment, is_due, standing
+from webordinary.backends.letters import due_moment, is_due
 from webordinary.backends.polling import poll
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import LETTERS, Nothing
@@ -30,6 +30,7 @@ from webordinary.core.errors import NotFound
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
+from webordinary.ports.outbox import LetterState, LetterStatus
 
 ROUNDS = 10  # of looking again after somebody else was quicker
 NOT_OWED = ("owed", "due", "dueAt", "heldBy")  # what a letter loses that nobody may be given any more
@@ -157,7 +158,7 @@ class AwsOutbox:
 
     async def letters(
         self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
-    ) -> list[tuple[Letter, str]]:
+    ) -> list[tuple[Letter, LetterStatus]]:
         """See `Outbox.letters`."""
         order = (await self._known(*before))["order"] if before is not None else "~"
         table = self._settings.outbox
@@ -173,11 +174,11 @@ class AwsOutbox:
                 if item["kind"] != CALLBACK and item["order"] < order
             ]
             items.sort(key=lambda item: str(item["order"]), reverse=True)
-        return [(letter_of(item), _standing(item)) for item in items[:limit]]
+        return [(letter_of(item), _status(item)) for item in items[:limit]]
 
 
-def _standing(item: Item) -> str:
-    return standing(
+def _status(item: Item) -> LetterStatus:
+    return LetterStatus(
         LetterState(item["state"]),
         held_by=item.get("heldBy"),
         message_id=item.get("messageId", ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from webordinary.backends.letters import LetterState, due_moment, is_due, standing
+from webordinary.backends.letters import due_moment, is_due
 from webordinary.backends.polling import poll
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import LETTERS, Nothing
@@ -13,6 +13,7 @@ from webordinary.core.errors import NotFound
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
+from webordinary.ports.outbox import LetterState, LetterStatus
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class MemoryOutbox:
 
     async def letters(
         self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
-    ) -> list[tuple[Letter, str]]:
+    ) -> list[tuple[Letter, LetterStatus]]:
         """See `Outbox.letters`."""
         known = list(self._letters.rows)
         if before is not None and before not in self._letters.rows:
@@ -109,7 +110,7 @@ class MemoryOutbox:
         return [
             (
                 row.letter,
-                standing(row.state, held_by=row.held_by, message_id=row.message_id, reason=row.reason),
+                LetterStatus(row.state, row.held_by, row.message_id, row.reason),
             )
             for row in rows[::-1][:limit]
         ]

@@ -13,7 +13,7 @@ from webordinary.core.errors import NotFound
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
-from webordinary.core.mail import KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
+from webordinary.core.mail import FileProblem, KeptFile, MailId, MailRecord, MailState, SessionId, SkippedFile
 from webordinary.core.site import Session
 from webordinary.core.text import is_storable, storable
 
@@ -174,7 +174,7 @@ def _values(record: MailRecord) -> list[object]:
         record.session,
         record.job,
         json.dumps([astuple(file) for file in record.files]),
-        json.dumps([(file.claimed_name, file.reason) for file in record.skipped]),
+        json.dumps([(file.claimed_name, file.problem) for file in record.skipped]),
         record.language.value if record.language else None,
     ]
 
@@ -194,6 +194,6 @@ def _record_of(row: Row) -> MailRecord:
         session=SessionId(row[10]) if row[10] is not None else None,
         job=JobId(row[11]) if row[11] is not None else None,
         files=tuple(KeptFile(*file) for file in json.loads(row[12])),
-        skipped=tuple(SkippedFile(*file) for file in json.loads(row[13])),
+        skipped=tuple(SkippedFile(name, FileProblem(problem)) for name, problem in json.loads(row[13])),
         language=Language(row[14]) if row[14] is not None else None,
     )

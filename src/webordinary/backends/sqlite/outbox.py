@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from webordinary.backends.facts_json import facts_to_json, letter_facts_from_json
-from webordinary.backends.letters import WAIT_MOST_SECONDS, LetterState, due_moment, is_due, standing
+from webordinary.backends.letters import WAIT_MOST_SECONDS, due_moment, is_due
 from webordinary.backends.polling import poll
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.tx import Row, Tx
@@ -15,6 +15,7 @@ from webordinary.core.errors import NotFound
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.text import storable
 from webordinary.ports.clock import Clock
+from webordinary.ports.outbox import LetterState, LetterStatus
 
 _LETTER = "about, kind, mail, facts, owed_at, attempts, session"
 
@@ -56,7 +57,7 @@ class SqliteOutbox:
 
     async def letters(
         self, *, limit: int, about: str | None = None, before: tuple[str, LetterKind] | None = None
-    ) -> list[tuple[Letter, str]]:
+    ) -> list[tuple[Letter, LetterStatus]]:
         """See `Outbox.letters`."""
         wheres, values = ["1"], list[object]()
         if about is not None:
@@ -73,7 +74,7 @@ class SqliteOutbox:
         return [
             (
                 _letter_of(row[:7]),
-                standing(LetterState(row[7]), held_by=row[8], message_id=row[9], reason=row[10]),
+                LetterStatus(LetterState(row[7]), row[8], row[9] or "", row[10] or ""),
             )
             for row in self._engine.read(lambda tx: tx.all(sql, (*values, limit)))
         ]

@@ -11,10 +11,10 @@ from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailRecord
 from webordinary.core.views import JobView
 from webordinary.entrypoints.cli.desk import Desk
 from webordinary.entrypoints.cli.words import FAINT, clean, indented, painted
+from webordinary.ports.outbox import LetterState
 from webordinary.wiring.stores import open_letters
 
 LOOK_SECONDS = 0.1
-SENT = "sent"  # how the standing of a letter begins that is out
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ async def answer_to(record: MailRecord, job: JobView | None, desk: Desk, deadlin
     """Wait until the letter that ends it is out."""
     standing = ""
     while job is None or job.state in ENDED:
-        for letter, how in await desk.backend.outbox.letters(limit=20, about=record.job or record.id):
+        for letter, status in await desk.backend.outbox.letters(limit=20, about=record.job or record.id):
             if _is_final(letter, job):
-                standing = f"{letter.kind.value}: {how}"
-                if how.startswith(SENT):
+                standing = f"{letter.kind.value}: {status}"
+                if status.state is LetterState.SENT:
                     return Answer(standing, await _text(desk, letter))
         if desk.clock.monotonic() >= deadline:
             break
