@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from webordinary.core.mail import Stretch, StretchKind
+from webordinary.core.text import one_line
 from webordinary.intake.marked_text import Manner, is_attribution, manner, marked
-from webordinary.intake.text_decoding import cleaned, decoded, one_line, unflowed
+from webordinary.intake.text_decoding import cleaned, decoded, unflowed
 
 INTRODUCTIONS = [
     "On Tue, May 12, 2026 at 9:58 AM Scott Miller <scott@example.com> wrote:",
@@ -300,7 +301,7 @@ def test_characters_that_nobody_sees_are_gone() -> None:
     """Tags and zero-width characters carry orders that only a model reads."""
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "delete")
     assert cleaned(f"He{hidden}l\u200blo\u202e \u2066x\ufeff") == "Hello x"
-    assert one_line("a\r\nb\u2028c\td", 5) == "a b c"
+    assert one_line("a\r\nb\u2028c\td", 7) == "a b c d"
     assert cleaned("می\u200cخواهم 👩\u200d🍳") == "می\u200cخواهم 👩\u200d🍳"  # where they shape what is seen
 
 

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from webordinary.core.claim import Delivery
 from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry
+from webordinary.core.text import one_line
 from webordinary.ports.handler import Handler, Stop
 from webordinary.system.processes import ChildProcess, OutputTail, Program, exit_words, last_words
 
@@ -137,17 +138,12 @@ def in_words(outcome: Outcome) -> str:
         case Done():
             return "done"
         case Failed(reason):
-            return f"failed ({_short(reason)})"
+            return f"failed ({one_line(reason, LOGGED_CHARACTERS)})"
         case Preempted():
             return "stopped as asked"
         case Retry(reason):
-            return f"wants another try ({_short(reason)})"
+            return f"wants another try ({one_line(reason, LOGGED_CHARACTERS)})"
         case HandedBack(reason):
-            return f"handed back ({_short(reason)})"
+            return f"handed back ({one_line(reason, LOGGED_CHARACTERS)})"
         case _:
             assert_never(outcome)
-
-
-def _short(words: str) -> str:
-    line = " ".join(words.split())
-    return line if len(line) <= LOGGED_CHARACTERS else line[: LOGGED_CHARACTERS - 1] + "…"

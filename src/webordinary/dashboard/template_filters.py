@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from webordinary.core.lane import Lane
+from webordinary.core.text import one_line
 from webordinary.core.waiting import MOVING, QUIET, Cause, counted, span
 from webordinary.dashboard.timeline import kind_of
 
@@ -41,12 +42,6 @@ def environment() -> Environment:
     )
     env.globals.update(counted=counted)
     return env
-
-
-def one_line(text: str, characters: int = 160) -> str:
-    """Squeeze a text into one line, without what can't be seen."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if len(line) <= characters else line[: characters - 1] + "…"
 
 
 def moment(at: float | None, now: float) -> Markup:

@@ -43,6 +43,7 @@ from webordinary.core.mail import (
 )
 from webordinary.core.signed_addresses import lengthened_id, session_from_addresses, shortened_id
 from webordinary.core.site import Session
+from webordinary.core.text import one_line
 from webordinary.dispatch.arrival_policy import stop_means
 from webordinary.dispatch.quota import QuotaLimits, buckets, window
 from webordinary.dispatch.submit import Request, submit_mail
@@ -67,7 +68,6 @@ from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.known_history import may_hide_own_words
 from webordinary.intake.language import declared_language, language_of
 from webordinary.intake.signed_view import UNSETTLED, as_signed, says_the_same, words_hash
-from webordinary.intake.text_decoding import one_line
 from webordinary.ports.admissions import Admission
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock

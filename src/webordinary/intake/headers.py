@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from webordinary.core.mail import MailProblem
+from webordinary.core.text import one_line
 from webordinary.intake.limits import (
     FIELD_CHARACTERS,
     HEADER_BYTES,
@@ -16,7 +17,7 @@ from webordinary.intake.limits import (
     THREAD_IDS,
     CannotRead,
 )
-from webordinary.intake.text_decoding import decoded, one_line
+from webordinary.intake.text_decoding import cleaned, decoded
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _MBOX_LINE = re.compile(rb"From [^\s:]+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ")
@@ -98,7 +99,7 @@ def _fields(lines: list[bytes]) -> list[tuple[str, bytes]]:
 
 def readable(value: bytes, most: int) -> str:
     """The text of a field for people: encoded words decoded, one line, nothing that a program obeys."""
-    return one_line(words_decoded(decoded(value[: 8 * most])), most)
+    return one_line(cleaned(words_decoded(decoded(value[: 8 * most]))), most)
 
 
 def words_decoded(text: str) -> str:

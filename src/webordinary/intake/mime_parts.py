@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from webordinary.core.mail import MailProblem
+from webordinary.core.text import one_line
 from webordinary.intake.headers import base64_bytes, words_decoded
 from webordinary.intake.limits import (
     CONTAINER_WORDS,
@@ -32,7 +33,7 @@ from webordinary.intake.limits import (
     MIME_PARTS,
     CannotRead,
 )
-from webordinary.intake.text_decoding import decoded, one_line
+from webordinary.intake.text_decoding import cleaned, decoded
 
 _PARAMETER = re.compile(r""";\s*+([^\s=;"]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^;]*+))""", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -241,8 +242,8 @@ def _plain(message: Any, heading: tuple[tuple[str, str], ...] = ()) -> Part:  # 
         parts=parts,
         charset=typed.get("charset", ""),
         disposition=disposition.partition(";")[0].strip().lower(),
-        file_name=one_line(name, FILE_NAME_CHARACTERS),
-        content_id=one_line(message.get("content-id", ""), FIELD_CHARACTERS).strip(" <>"),
+        file_name=one_line(cleaned(name), FILE_NAME_CHARACTERS),
+        content_id=one_line(cleaned(message.get("content-id", "")), FIELD_CHARACTERS).strip(" <>"),
         is_flowed=typed.get("format", "").lower() == "flowed",
         joins_words=typed.get("delsp", "").lower() == "yes",
         heading=heading,
@@ -253,5 +254,7 @@ def _heading(message: _Careful) -> tuple[tuple[str, str], ...]:
     """What a forwarded mail says about itself, for people."""
     texts = {name: message.get(name.lower(), "") for name in ("From", "Date", "Subject")}
     return tuple(
-        (name, one_line(words_decoded(text), FIELD_CHARACTERS)) for name, text in texts.items() if text
+        (name, one_line(cleaned(words_decoded(text)), FIELD_CHARACTERS))
+        for name, text in texts.items()
+        if text
     )

@@ -127,11 +127,6 @@ def cleaned(text: str) -> str:
     return _STRAY_JOINERS.sub("", _INVISIBLE.sub("", text.translate(_SPACES)))
 
 
-def one_line(text: str, most: int) -> str:
-    """Make one line of at most so many characters: no header and no log line can be forged with it."""
-    return " ".join(cleaned(text).split())[:most].rstrip()
-
-
 SIGNATURE = "-- "
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Control characters (line ends included), line and paragraph separators, and the marks that turn the writing
-# direction of all that follows them.
-_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+from webordinary.core.text import one_line, shortened, storable
+
 _UNFIT_BUT_LINE_ENDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\n\s*\n")
@@ -43,11 +42,6 @@ _SECRET = re.compile(
 ELLIPSIS = "…"
 
 
-def one_line(text: str, most: int) -> str:
-    """Make one line of at most so many characters: nothing in it can end a header."""
-    return shortened(" ".join(_UNFIT.sub(" ", _encodable(text)).split()), most)
-
-
 def first_line(text: str, most: int) -> str:
     """The first line that says something."""
     lines = (one_line(line, most) for line in _LINE_ENDS.sub("\n", text).split("\n"))
@@ -56,7 +50,7 @@ def first_line(text: str, most: int) -> str:
 
 def several_lines(text: str, *, lines: int, characters: int) -> str:
     """Keep a text's lines, without blank ones, as many as a person reads on a phone."""
-    plain = _UNFIT_BUT_LINE_ENDS.sub(" ", _LINE_ENDS.sub("\n", _encodable(text)))
+    plain = _UNFIT_BUT_LINE_ENDS.sub(" ", _LINE_ENDS.sub("\n", storable(text)))
     kept = _BLANK_LINES.sub("\n", plain).strip().split("\n")
     short = "\n".join(line.rstrip() for line in kept[:lines])
     return shortened(short if len(kept) <= lines else f"{short}\n{ELLIPSIS}", characters)
@@ -90,12 +84,3 @@ def _without_places(line: str) -> str:
     line = _KEYED_ADDRESS.sub(ELLIPSIS, line)
     line = _PLACE.sub(lambda found: found[1] or found[2] or "", line)
     return _SECRET.sub(ELLIPSIS, line)
-
-
-def shortened(text: str, most: int) -> str:
-    """Cut a text that is too long, and show that it was cut."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + ELLIPSIS
-
-
-def _encodable(text: str) -> str:
-    return text.encode(errors="replace").decode()

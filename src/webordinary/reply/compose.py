@@ -15,7 +15,7 @@ from webordinary.core.errors import BadInput
 from webordinary.core.letter_facts import Question
 from webordinary.core.mail import Letter, SessionId
 from webordinary.core.signed_addresses import session_address, session_token
-from webordinary.reply.clean import one_line
+from webordinary.core.text import one_line
 from webordinary.reply.context import Case, context_of, session_of
 from webordinary.reply.headers import (
     answered_subject,

@@ -30,8 +30,9 @@ from webordinary.core.letter_facts import (
 )
 from webordinary.core.mail import FACTS_OF, Letter, LetterKind, MailRecord, SessionId
 from webordinary.core.page_changes import VAGUE, PageChange
+from webordinary.core.text import one_line
 from webordinary.core.views import JobView
-from webordinary.reply.clean import first_line, for_people, one_line, several_lines
+from webordinary.reply.clean import first_line, for_people, several_lines
 from webordinary.reply.headers import answered_subject
 from webordinary.reply.phrases import Phrases, phrases
 

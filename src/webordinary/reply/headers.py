@@ -10,7 +10,7 @@ import base64
 import re
 from collections.abc import Iterable, Sequence
 
-from webordinary.reply.clean import one_line
+from webordinary.core.text import one_line
 
 LINE_CHARACTERS = 76
 WORD_BYTES = 39  # of UTF-8 in one encoded word: 64 characters with its frame; "Subject: " fits beside it

@@ -15,6 +15,7 @@ from webordinary.agents.claude.attempt import Attempt, Heard, Launch, prepare
 from webordinary.agents.claude.options import ClaudeOptions
 from webordinary.agents.claude.transcript import AGENT
 from webordinary.core.errors import BadInput, NotFound
+from webordinary.core.text import shortened
 from webordinary.core.work import (
     EVENTS_MAX,
     AgentEvent,
@@ -157,7 +158,7 @@ class ClaudeRun:
             return outcomes.done(result, await self._session(launch, heard), cost)
         if self._asked:
             return Stopped(
-                outcomes.cut(heard.said, outcomes.SUMMARY_CHARACTERS),
+                shortened(heard.said, outcomes.SUMMARY_CHARACTERS),
                 await self._session(launch, heard),
                 cost,
             )

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from claude_agent_sdk import AssistantMessage, Message, ResultMessage, SystemMessage, TextBlock, ToolUseBlock
 
 from webordinary.core.failure import FailureKind
+from webordinary.core.text import one_line, shortened
 from webordinary.core.work import EVENT_CHARACTERS, AgentEvent, Broke, Declined, EventKind, Worked
 from webordinary.sandbox.sandbox import Ending, OverBudget, TimedOut
 
@@ -52,12 +53,7 @@ def events_of(message: Message, tree: PurePath) -> Iterator[AgentEvent]:
 
 def event(kind: EventKind, text: str) -> AgentEvent:
     """An event of bounded length."""
-    return AgentEvent(kind, cut(text, EVENT_CHARACTERS))
-
-
-def cut(text: str, characters: int) -> str:
-    """Shorten a text and show that it was."""
-    return text if len(text) <= characters else text[: characters - 1] + "…"
+    return AgentEvent(kind, shortened(text, EVENT_CHARACTERS))
 
 
 def cost_of(result: ResultMessage | None) -> float:
@@ -72,8 +68,8 @@ def done(result: ResultMessage, session: bytes | None, cost_usd: float) -> Worke
         return Declined("The model behind the editor refused this request.", FailureKind.MODEL_REFUSED)
     if text.startswith(CANNOT):
         reason = text.removeprefix(CANNOT).strip()
-        return Declined(cut(reason, SUMMARY_CHARACTERS))
-    return Worked(cut(text, SUMMARY_CHARACTERS), session, cost_usd)
+        return Declined(shortened(reason, SUMMARY_CHARACTERS))
+    return Worked(shortened(text, SUMMARY_CHARACTERS), session, cost_usd)
 
 
 def is_history_refused(result: ResultMessage) -> bool:
@@ -126,16 +122,16 @@ def died(verdict: Ending | None, detail: str, cost_usd: float) -> Broke:
     if isinstance(verdict, OverBudget):
         words = f"The editor went over its limit of {verdict.which} and was stopped."
         return Broke(words, again=False, cost_usd=cost_usd, kind=FailureKind.TOO_LARGE)
-    why = f" ({cut(detail, DETAIL_CHARACTERS)})" if detail else ""
+    why = f" ({shortened(detail, DETAIL_CHARACTERS)})" if detail else ""
     return Broke(f"The editor ended unexpectedly{why}.", again=True, cost_usd=cost_usd)
 
 
 def _detail(result: ResultMessage) -> str:
     said = "; ".join(result.errors or ()) or result.result or result.terminal_reason or result.subtype
-    return cut(" ".join(said.split()), DETAIL_CHARACTERS)
+    return one_line(said, DETAIL_CHARACTERS)
 
 
 def _use(block: ToolUseBlock, tree: PurePath) -> str:
     about = next((str(block.input[name]) for name in _ABOUT_A_TOOL if name in block.input), "")
     first_line = about.removeprefix(f"{tree}/").partition("\n")[0]
-    return cut(f"{block.name} {first_line}".strip(), DETAIL_CHARACTERS)
+    return shortened(f"{block.name} {first_line}".strip(), DETAIL_CHARACTERS)

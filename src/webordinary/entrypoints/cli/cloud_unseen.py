@@ -9,11 +9,12 @@ from pathlib import Path
 
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.core.mail import MailRecord, MailState
+from webordinary.core.text import one_line
 from webordinary.core.waiting import counted
 from webordinary.entrypoints.cli.arguments import add_limit
 from webordinary.entrypoints.cli.desk import Desk
 from webordinary.entrypoints.cli.exits import Exit
-from webordinary.entrypoints.cli.words import Cell, ago, clean, one_line, print_json, table
+from webordinary.entrypoints.cli.words import LINE_CHARACTERS, Cell, ago, clean, print_json, table
 
 HOUR_SECONDS = 3600.0
 HOURS_MAX = 100_000  # eleven years
@@ -88,8 +89,8 @@ async def unseen(args: argparse.Namespace, desk: Desk) -> int:
             [
                 one.key,
                 ago(one.arrived_at, now),
-                one_line(one.from_address) or "-",
-                one_line(one.subject),
+                one_line(one.from_address, LINE_CHARACTERS) or "-",
+                one_line(one.subject, LINE_CHARACTERS),
                 one.why,
             ]
             for one in found.unseen

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webordinary.core.errors import BadInput
+from webordinary.core.text import one_line
 from webordinary.entrypoints.cli.arguments import add_json
 from webordinary.entrypoints.cli.desk import Desk, opened
 from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.scenes import SCENES, Check, Scene
 from webordinary.entrypoints.cli.screen import Screen, screen
 from webordinary.entrypoints.cli.stage import Moment, NotUp, Stage, Watcher
-from webordinary.entrypoints.cli.words import BOLD, FAINT, GREEN, RED, one_line, painted, print_json
+from webordinary.entrypoints.cli.words import BOLD, FAINT, GREEN, RED, painted, print_json
 from webordinary.operations.first_start import onboard_samples
 from webordinary.wiring.folders import store_path
 from webordinary.wiring.settings import Settings

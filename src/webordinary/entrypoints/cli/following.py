@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 
 from webordinary.core.job import ENDED, JobId, JobState
+from webordinary.core.text import one_line
 from webordinary.core.views import JobView
 from webordinary.entrypoints.cli.desk import Desk
-from webordinary.entrypoints.cli.words import FAINT, one_line, painted
+from webordinary.entrypoints.cli.words import FAINT, painted
 
 LOOK_SECONDS = 0.5
 PAGE = 100

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from webordinary.core.job import ENDED, JobId
 from webordinary.core.mail import MailId
+from webordinary.core.text import one_line
 from webordinary.core.views import JobView, LaneEvent
 from webordinary.core.waiting import Reason, counted
 from webordinary.core.work import KeptEvent
@@ -17,10 +18,10 @@ from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.words import (
     BOLD,
     FAINT,
+    LINE_CHARACTERS,
     ago,
     clean,
     indented,
-    one_line,
     painted,
     print_json,
     state_colour,
@@ -101,7 +102,9 @@ def in_words(
         by = f"the newer job {job.interrupted_by}" if job.interrupted_by else "the operator"
         lines.append(f"  asked to stop by {by}")
     came = f"mail {mail}, message id" if mail else "message id"
-    lines.append(painted(f"  {came} {one_line(job.message_id)}, policy {job.arrival}", FAINT))
+    lines.append(
+        painted(f"  {came} {one_line(job.message_id, LINE_CHARACTERS)}, policy {job.arrival}", FAINT)
+    )
     lines += ["", painted("instruction", BOLD), indented(job.instruction, 2)]
     lines += ["", painted("timeline", BOLD), *_timeline(job, events, now)]
     if job.note:
@@ -111,7 +114,7 @@ def in_words(
         lines += ["", painted("changes", BOLD), indented("\n".join(changes), 2)]
     if job.facts.address:
         place = "live" if job.facts.live else "preview"
-        lines += ["", f"{painted(place, BOLD)}  {one_line(job.facts.address)}"]
+        lines += ["", f"{painted(place, BOLD)}  {one_line(job.facts.address, LINE_CHARACTERS)}"]
     return "\n".join(lines)
 
 

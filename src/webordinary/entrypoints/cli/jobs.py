@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.text import one_line
 from webordinary.core.views import JobView
 from webordinary.core.waiting import span
 from webordinary.entrypoints.cli.arguments import add_before, add_common, add_limit, add_state
 from webordinary.entrypoints.cli.desk import Desk, at_desk
 from webordinary.entrypoints.cli.exits import Exit
-from webordinary.entrypoints.cli.words import Cell, ago, one_line, print_json, state_colour, table
+from webordinary.entrypoints.cli.words import LINE_CHARACTERS, Cell, ago, print_json, state_colour, table
 
 HEAD = ("JOB", "LANE", "STATE", "ATTEMPT", "SUBMITTED", "TOOK", "INSTRUCTION / NOTE")
 WORDS_CHARACTERS = 40
@@ -54,7 +55,7 @@ def in_words(jobs: Sequence[JobView], now: float) -> str:
 def _row(job: JobView, now: float) -> list[Cell]:
     words = one_line(job.instruction, WORDS_CHARACTERS)
     if job.note:
-        words += f" → {one_line(job.note)}"
+        words += f" → {one_line(job.note, LINE_CHARACTERS)}"
     return [
         job.id,
         str(job.lane),

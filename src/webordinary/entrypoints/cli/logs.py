@@ -7,7 +7,8 @@ import logging
 import sys
 import time
 
-from webordinary.entrypoints.cli.words import FAINT, YELLOW, has_colours, one_line
+from webordinary.core.text import one_line
+from webordinary.entrypoints.cli.words import FAINT, YELLOW, has_colours
 
 EXTRAS = ("lane", "job", "attempt")
 MESSAGE_CHARACTERS = 2000

@@ -6,18 +6,19 @@ import argparse
 
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import MailId, MailRecord, MailState
+from webordinary.core.text import one_line
 from webordinary.entrypoints.cli.arguments import add_before, add_common, add_limit, add_state
 from webordinary.entrypoints.cli.desk import Desk, at_desk
 from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.words import (
     FAINT,
     GREEN,
+    LINE_CHARACTERS,
     RED,
     YELLOW,
     Cell,
     ago,
     clean,
-    one_line,
     print_json,
     table,
 )
@@ -85,12 +86,13 @@ async def _known(desk: Desk, mail: str) -> MailRecord:
 def _row(mail: MailRecord, now: float) -> list[Cell]:
     words = one_line(mail.subject, SUBJECT_CHARACTERS)
     if mail.reason:
-        words = f"{words} → {one_line(mail.reason)}" if words else one_line(mail.reason)
+        why = one_line(mail.reason, LINE_CHARACTERS)
+        words = f"{words} → {why}" if words else why
     return [
         mail.id,
         (mail.state.value, COLOURS.get(mail.state, "")),
         ago(mail.received_at, now),
-        one_line(mail.from_address) or "-",
+        one_line(mail.from_address, LINE_CHARACTERS) or "-",
         mail.job or "-",
         words,
     ]

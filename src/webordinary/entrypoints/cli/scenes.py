@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from webordinary.core.job import JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind
+from webordinary.core.text import one_line
 from webordinary.core.views import Happening, JobView
 from webordinary.core.waiting import span
 from webordinary.entrypoints.cli.stage import Stage
-from webordinary.entrypoints.cli.words import one_line
 
 AMELIA, BAKERY = Lane("amelia", "scott"), Lane("bakery", "john")
 WITHIN_SECONDS = 20.0

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from webordinary.core.job import JobState
+from webordinary.core.text import one_line
 from webordinary.core.to_json import to_json
 from webordinary.core.waiting import MOVING, QUIET, Cause, span
 
@@ -23,6 +24,7 @@ STATE_COLOURS = {
     JobState.DEAD: RED,
     JobState.DROPPED: FAINT,
 }
+LINE_CHARACTERS = 200  # of what strangers wrote, in a list
 LAST_COLUMN_CHARACTERS = 20  # shorter than this it says nothing
 
 
@@ -53,12 +55,6 @@ def cause_colour(cause: Cause) -> str:
 def clean(text: str) -> str:
     """Take out what a terminal would obey: what jobs say comes from strangers."""
     return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
-
-
-def one_line(text: str, characters: int = 200) -> str:
-    """Squeeze a text into one line."""
-    line = " ".join(clean(text).split())
-    return line if len(line) <= characters else line[: max(characters - 1, 0)] + "…"
 
 
 def indented(text: str, spaces: int = 4) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webordinary.core.errors import LoginRefused, MailboxRefused, MailboxUnavailable
-from webordinary.intake.text_decoding import one_line
+from webordinary.core.text import one_line
 from webordinary.mail.imap.client import ImapClient
 from webordinary.mail.smtp.relay import Encryption
 

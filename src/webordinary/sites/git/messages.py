@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from webordinary.core.claim import Delivery
-from webordinary.core.text import storable
+from webordinary.core.text import one_line, storable
 from webordinary.ports.workspaces import Signed
 
 NAME, ADDRESS = "Webordinary", "webordinary@localhost"
@@ -19,13 +19,6 @@ JOB, LANE, SESSION = "Webordinary-Job", "Webordinary-Lane", "Webordinary-Session
 UNDOES, REDOES, SENDER = "Webordinary-Undoes", "Webordinary-Redoes", "Requested-by"
 _FORGED = re.compile(r"\s*(webordinary-[a-z-]*|requested-by)\s*:", re.IGNORECASE)
 FORMAT = "%H%n%P%n%ce%n%B"  # of `git log -z`, read by `Kept.read`
-
-
-def one_line(text: str, characters: int) -> str:
-    """Make one clean line of a text: no control characters, no more than so many characters."""
-    clean = "".join(char if char.isprintable() else " " for char in storable(text))
-    line = " ".join(clean.split())
-    return line if len(line) <= characters else line[: characters - 1].rstrip() + "…"
 
 
 def message_of(delivery: Delivery, signed: Signed, **turned: str) -> str:

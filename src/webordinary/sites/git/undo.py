@@ -9,7 +9,7 @@ from webordinary.core.claim import Delivery
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Intent, JobId
 from webordinary.core.lane import Lane
-from webordinary.core.text import storable
+from webordinary.core.text import one_line, storable
 from webordinary.ports.workspaces import CannotRevert, Made, Reverted, Signed
 from webordinary.sites.git.messages import (
     GIST_CHARACTERS,
@@ -21,7 +21,6 @@ from webordinary.sites.git.messages import (
     VALUE_CHARACTERS,
     Kept,
     message_of,
-    one_line,
 )
 from webordinary.sites.git.mirror import Mirror
 
