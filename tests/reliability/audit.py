@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from webordinary.backends.sqlite.records import REPLIES_OWED
+from webordinary.backends.sqlite.ledger import REPLIES_OWED
 from webordinary.backends.sqlite.tx import Row
 from webordinary.core.job import ENDED, MOVES, JobState
 

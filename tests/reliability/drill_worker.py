@@ -19,57 +19,34 @@ from pathlib import Path
 
 from tests.reliability.audit import Carried
 from tests.reliability.drill_parts import LIMITS, append, die_with
-from webordinary.backends.sqlite import working
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.open import STORE_NAME
 from webordinary.backends.sqlite.store import SqliteStore
-from webordinary.backends.sqlite.submitting import end
-from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.sqlite.wakeups import SocketWakeups
 from webordinary.backends.store import TransactionalBroker
 from webordinary.claim.rows import Nothing
+from webordinary.claim.rules import Rules
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Claim, Delivery, Presence, WorkerId
 from webordinary.core.errors import ClaimLost
-from webordinary.core.job import JobState
 from webordinary.core.lane import Lane
-from webordinary.core.outcome import Done, Outcome, Verdict
+from webordinary.core.outcome import Done, Outcome
 from webordinary.ports.handler import Stop
+from webordinary.simulation.mutants import NoFencing
 from webordinary.system.clock import SystemClock
 
 
-class ReportingStore(SqliteStore):
-    """The released store; it only writes down whose settle was refused."""
+class ReportingRules(Rules):
+    """The released rules; they only write down whose settle was refused."""
 
-    def __init__(self, engine: Engine, report: Path) -> None:
-        super().__init__(engine, LIMITS)
-        self._report = report
+    report: Path
 
-    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
-        def verb(tx: Tx) -> Delivery | Nothing:
-            try:
-                return self.settling(tx, delivery, outcome, more=more)
-            except ClaimLost:
-                append(self._report, "settle", delivery.claim.lane.key, delivery.job.id, delivery.claim.fence)
-                raise
-
-        return await self._engine.write(verb)
-
-    def settling(self, tx: Tx, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
-        return working.settle(tx, self._limits, delivery, outcome, more=more)
-
-
-class UnfencedStore(ReportingStore):
-    """Wrong: whoever once was given a job may settle it."""
-
-    def settling(self, tx: Tx, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
-        row = tx.one("SELECT state FROM jobs WHERE id = ?", (delivery.job.id,))
-        if row is not None and row[0] == JobState.RUNNING and isinstance(outcome, Done):
-            end(tx, delivery.job.id, Verdict(JobState.DONE, outcome.summary))
+    def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
         try:
-            return working.next_job(tx, self._limits, delivery.claim) if more else Nothing()
+            return super().settle(delivery, outcome, more=more)
         except ClaimLost:
-            return Nothing()
+            append(self.report, "settle", delivery.claim.lane.key, delivery.job.id, delivery.claim.fence)
+            raise
 
 
 class GreedyWorker(Worker):
@@ -129,8 +106,9 @@ async def main(home: Path, kind: str, slots: int, job_seconds: float) -> None:
     wakeups = SocketWakeups(home / STORE_NAME, clock.unique())
     engine = Engine(home / STORE_NAME, clock, wakeups)
     wakeups.watch(engine.changes_seen)
-    make_store = UnfencedStore if kind == "unfenced" else ReportingStore
-    broker = TransactionalBroker(make_store(engine, home / "refused"), wakeups, clock)
+    ReportingRules.report = home / "refused"
+    store = SqliteStore(engine, LIMITS, NoFencing if kind == "unfenced" else ReportingRules)
+    broker = TransactionalBroker(store, wakeups, clock)
     site = Site(home / "sites", guarded=kind != "unfenced")
     handler = LeavesTraces(home, site, seconds=job_seconds, blocking=kind in ("blocking", "unfenced"))
     name = f"w{os.getpid()}-{clock.unique()}"

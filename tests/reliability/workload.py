@@ -11,8 +11,9 @@ import apsw
 
 from tests.reliability.disk import Files, Operation
 from tests.reliability.recorder import recorder_of
-from webordinary.backends.sqlite import admissions, claiming, submitting, working
+from webordinary.backends.sqlite import admissions
 from webordinary.backends.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
+from webordinary.backends.sqlite.store import rules_on
 from webordinary.backends.sqlite.tx import Row, Tx, Values
 from webordinary.core.claim import Claim, Claimed, Delivery, Presence, WorkerId
 from webordinary.core.errors import ClaimLost
@@ -101,7 +102,8 @@ class RecordedTx(Tx):
     __slots__ = ("_recorded",)
 
     def __init__(self, connection: apsw.Connection, now: float) -> None:
-        self._recorded, self.now, self.topics = connection, now, {}
+        super().__init__(connection, now)  # type: ignore[arg-type]  # as good as the driver's own, here
+        self._recorded = connection
 
     def one(self, sql: str, values: Values = ()) -> Row | None:
         return next(iter(self.all(sql, values)), None)
@@ -165,6 +167,7 @@ class Life:
         tx.do("BEGIN IMMEDIATE")
         for _ in range(rng.choice((1, 1, 2, 5))):
             rng.choice(verbs)(tx)
+        tx.flush()
         tx.do("COMMIT")
         self._acknowledge()
 
@@ -174,6 +177,7 @@ class Life:
         tx.do("BEGIN IMMEDIATE")
         for _ in range(mails):
             self._admit(tx)
+        tx.flush()
         tx.do("COMMIT")
         self._acknowledge()
 
@@ -182,7 +186,7 @@ class Life:
         self._recording.commits.append((len(self._recording.log), books))
 
     def _submit(self, tx: Tx) -> None:
-        assert isinstance(submitting.submit(tx, LIMITS, self._job()), Submitted)
+        assert isinstance(rules_on(tx, LIMITS).submit(self._job()), Submitted)
 
     def _admit(self, tx: Tx) -> None:
         """A mail comes in, with all that follows from it."""
@@ -204,16 +208,15 @@ class Life:
         return Job(JobId(name), self._rng.choice(LANES), text, name, arrival, wants_reply=True)
 
     def _claim(self, tx: Tx) -> None:
-        claimed = claiming.claim(
-            tx, LIMITS, self._rng.choice(WORKERS), self._rng.choice((0, 1, 2)), self._claims, None
-        )
+        rng, rules = self._rng, rules_on(tx, LIMITS)
+        claimed = rules.claim(rng.choice(WORKERS), rng.choice((0, 1, 2)), self._claims, None)
         if isinstance(claimed, Claimed):
             self._claims = [
                 claim for claim in (*self._claims, *claimed.claims) if claim not in claimed.given_up
             ][-8:]
 
     def _deliver(self, tx: Tx) -> None:
-        self._unless_lost(lambda claim: working.next_job(tx, LIMITS, claim))
+        self._unless_lost(lambda claim: rules_on(tx, LIMITS).next_job(claim))
 
     def _settle(self, tx: Tx) -> None:
         if self._deliveries:
@@ -221,15 +224,16 @@ class Life:
             outcome: Outcome = self._rng.choice(
                 (Done("did it"), Done("did it"), Failed("no such page"), Retry("again"))
             )
-            self._unless_lost(lambda _: working.settle(tx, LIMITS, delivery, outcome, more=True))
+            self._unless_lost(lambda _: rules_on(tx, LIMITS).settle(delivery, outcome, more=True))
 
     def _keep(self, tx: Tx) -> None:
         worker = self._rng.choice(WORKERS)
         mine = [claim for claim in self._claims if claim.worker == worker]
-        claiming.keep(tx, LIMITS, Presence(worker, 4, self._now), mine)
-        claiming.sweep(tx, LIMITS, "")
+        rules = rules_on(tx, LIMITS)
+        rules.keep(Presence(worker, 4, self._now), mine)
+        rules.sweep()
         if mine and self._rng.random() < 0.3:
-            claiming.release(tx, LIMITS, mine[0])
+            rules.release(mine[0])
 
     def _unless_lost(self, verb: Callable[[Claim], object]) -> None:
         if not self._claims:

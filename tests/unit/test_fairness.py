@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.conformance.world import LIMITS, ManualClock
 from webordinary.backends.memory.rows import MemoryRows, WaitingRows
-from webordinary.backends.sqlite.claiming import ready_lanes
 from webordinary.backends.sqlite.schema import migrate
-from webordinary.backends.sqlite.submitting import submit
+from webordinary.backends.sqlite.store import rules_on
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.claim.fairness import RESERVED_LANES_MAX, FairChoice
 from webordinary.claim.rows import JobRow, LaneRow
@@ -112,7 +111,9 @@ def steps_of_a_claim(folder: Path, lanes: int, projects: int) -> int:
     for number in range(lanes):
         lane = Lane(f"p{number % projects}", f"u{number}")
         job = Job(JobId(f"j{number}"), lane, "x", f"m{number}", Arrival.QUEUE)
-        submit(Tx(connection, clock.now() + number / lanes), LIMITS, job)
+        tx = Tx(connection, clock.now() + number / lanes)
+        rules_on(tx, LIMITS).submit(job)
+        tx.flush()
     steps = 0
 
     def step() -> None:
@@ -120,7 +121,8 @@ def steps_of_a_claim(folder: Path, lanes: int, projects: int) -> int:
         steps += 1
 
     connection.set_progress_handler(step, 10)
-    chosen, _ = ready_lanes(Tx(connection, clock.now() + 5), LIMITS, ME, 64, None, exchange=False)
+    rules = rules_on(Tx(connection, clock.now() + 5), LIMITS)
+    chosen = [row.lane for row in rules.ready(ME, 64, None, exchange=False)[0]]
     connection.set_progress_handler(None, 0)
     connection.close()
     assert len(set(chosen)) == len(list(islice(chosen, 64))) == 64

@@ -23,6 +23,14 @@ T = TypeVar("T")
 HEAD, NEXT, ALL = 1, 2, 1_000_000_000  # how many of a lane's open jobs, from its head on
 
 
+@dataclass(slots=True)
+class SweepCursor:
+    """How far the sweeps of a store have come: each looks at the next few lanes with work."""
+
+    after: str = ""
+    looked_to: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What a call has to see."""
@@ -32,6 +40,7 @@ class Needs:
     jobs: Sequence[JobId] = ()  # these, too
     message: str = ""  # and the job that the first lane has for this message id
     counted: bool = False  # and how many open jobs the lanes have
+    sweep: SweepCursor | None = None  # where a sweep goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +121,5 @@ class RuleStore:
 def submission(job: Job) -> Call[Submitted | Duplicate]:
     """Submit a job: see its lane, those of the jobs before it that its arrival concerns, and its message."""
     seen = ALL if job.arrival is Arrival.REPLACE_PENDING else HEAD
-    needs = Needs([job.lane], seen, [job.id], job.message_id, counted=True)
+    needs = Needs([job.lane], seen, message=job.message_id, counted=True)
     return Call(needs, lambda rules: rules.submit(job))

@@ -7,7 +7,7 @@ transaction. A row of a lane stays for ever. Its lease decides who owns it, neve
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -184,6 +184,10 @@ class Rows(Protocol):
 
     def lane(self, lane: Lane) -> LaneRow | None:
         """Find a lane; None if nothing was ever submitted to it."""
+        ...
+
+    def find_lanes(self, lanes: Sequence[Lane]) -> list[LaneRow]:
+        """Find lanes that are there."""
         ...
 
     def add_lane(self, lane: Lane) -> LaneRow:

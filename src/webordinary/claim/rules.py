@@ -145,8 +145,7 @@ class Rules:
         grace = self.limits.exchange_grace_seconds if exchange else 0.0
         waiting = self.rows.index().waiting(only)
         choice = FairChoice(waiting, worker, self.rows.now, self.limits, grace=grace)
-        rows = [self.rows.lane(lane) for lane in choice.lanes(most)]
-        return [row for row in rows if row is not None], choice.retry_in()
+        return self.rows.find_lanes(choice.lanes(most)), choice.retry_in()
 
     def _take(self, lane: LaneRow, worker: WorkerId) -> Claim:
         """Make the worker the lane's owner and consume the claim request: one step."""

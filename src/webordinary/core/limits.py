@@ -11,13 +11,13 @@ BEATS_PER_LEASE = 3  # two lost beats are survivable
 DOUBLINGS_MAX = 64  # of a back-off: beyond any bound that makes sense, and within what a float can hold
 
 
-def believable(moment: float | None, now: float, most: float) -> float:
-    """A moment that was set at most so many seconds ahead; 0 if there is none.
+def believable(moment: float | None, latest: float) -> float:
+    """A moment that can't be later than `latest`; 0 if there is none.
 
-    One further away was written by a clock that was set back since. It counts as long over: nothing waits
-    for hours because a clock was wrong.
+    A later one was written by a clock that was set back since. It counts as long over: nothing waits for
+    hours because a clock was wrong.
     """
-    return moment if moment is not None and moment <= now + most else 0.0
+    return moment if moment is not None and moment <= latest else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,23 @@ class Limits:
 
     def lease_holds(self, until: float | None, now: float) -> bool:
         """Whether a lease has not run out."""
-        return believable(until, now, 2 * self.lease_seconds) > now
+        return believable(until, self.latest_lease(now)) > now
+
+    def latest_parking(self, now: float) -> float:
+        """How far away the end of a parking can be."""
+        return now + 2 * self.breaker_seconds
+
+    def latest_retry(self, now: float) -> float:
+        """How far away the end of a back-off can be."""
+        return now + 2 * self.retry_most_seconds
 
     def parked_until(self, until: float | None, now: float) -> float:
         """Until when a lane is parked; 0 if it never was."""
-        return believable(until, now, 2 * self.breaker_seconds)
+        return believable(until, self.latest_parking(now))
 
     def retry_at(self, due_at: float | None, now: float) -> float:
         """When a job's back-off ends; 0 if it has none."""
-        return believable(due_at, now, 2 * self.retry_most_seconds)
+        return believable(due_at, self.latest_retry(now))
 
     def retry_delay(self, attempt: int) -> float:
         """How long a job waits after its attempt number `attempt` failed."""

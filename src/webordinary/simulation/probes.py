@@ -8,12 +8,13 @@ from typing import Protocol
 
 from webordinary.backends.loading import Call, Needs
 from webordinary.backends.memory.store import MemoryStore
-from webordinary.backends.sqlite.claiming import pressure
 from webordinary.backends.sqlite.engine import Engine
-from webordinary.backends.sqlite.records import REPLIES_OWED
+from webordinary.backends.sqlite.ledger import REPLIES_OWED
+from webordinary.backends.sqlite.store import rules_on
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,9 @@ class MemoryProbe:
 class SqliteProbe:
     """Looks into a SQLite file."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, limits: Limits) -> None:
         """Look into this file."""
-        self._engine = engine
+        self._engine, self._limits = engine, limits
 
     def jobs_of(self, lane: Lane) -> dict[JobId, JobFacts]:
         """See `Probe.jobs_of`."""
@@ -101,4 +102,4 @@ class SqliteProbe:
 
     def longest_wait(self) -> float:
         """See `Probe.longest_wait`."""
-        return self._engine.read(pressure)[1]
+        return self._engine.read(lambda tx: rules_on(tx, self._limits).rows.index().pressure())[1]

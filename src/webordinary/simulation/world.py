@@ -156,7 +156,7 @@ class World:
             return MemoryProbe(self._memory)
         in_memory = Path("/dev/shm")  # noqa: S108 - durability has a test of its own
         self._folder = Path(tempfile.mkdtemp(dir=in_memory if in_memory.is_dir() else None))
-        return SqliteProbe(self._engine())
+        return SqliteProbe(self._engine(), LIMITS)
 
     def _engine(self) -> Engine:
         assert self._folder is not None
@@ -168,7 +168,7 @@ class World:
 
     def _broker(self, clock: SimClock) -> TransactionalBroker:
         """What one process sees of the store: over SQLite, through a connection of its own."""
-        store: Store = self._memory or SqliteStore(self._engine(), LIMITS)
+        store: Store = self._memory or SqliteStore(self._engine(), LIMITS, self.mutant.rules)
         return TransactionalBroker(
             FaultyStore(store, self.kernel, self.weather, self.witness), self.wakeups, clock
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from webordinary.backends.memory.outbox import Letters
 from webordinary.claim.fairness import ProjectLoad, WaitingLane
@@ -35,6 +35,10 @@ class MemoryRows:
     def lane(self, lane: Lane) -> LaneRow | None:
         """See `Rows.lane`."""
         return self.lanes.get(lane)
+
+    def find_lanes(self, lanes: Sequence[Lane]) -> list[LaneRow]:
+        """See `Rows.find_lanes`."""
+        return [self.lanes[lane] for lane in lanes if lane in self.lanes]
 
     def add_lane(self, lane: Lane) -> LaneRow:
         """See `Rows.add_lane`."""

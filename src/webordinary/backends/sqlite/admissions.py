@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from webordinary.backends.loading import submission
 from webordinary.backends.sqlite.blobs import SqliteBlobs, put
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.mailbox import begin, find, insert, update
 from webordinary.backends.sqlite.outbox import owe
 from webordinary.backends.sqlite.quotas import spend
-from webordinary.backends.sqlite.submitting import submit
+from webordinary.backends.sqlite.store import rules_on
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.core.limits import Limits
 from webordinary.core.mail import MailRecord, reconsidered
@@ -32,7 +33,8 @@ class SqliteAdmissions:
         if not record.blob and not self._blobs.takes(admission.raw):
             record = replace(record, blob=await self._blobs.put(admission.raw))
             admission = replace(admission, record=record)
-        return await self._engine.write(partial(admit, limits=self._limits, admission=admission))
+        needs = submission(admission.job).needs if admission.job is not None else None
+        return await self._engine.write(partial(admit, limits=self._limits, admission=admission), needs)
 
 
 def admit(tx: Tx, limits: Limits, admission: Admission) -> MailRecord | Bucket:
@@ -50,7 +52,7 @@ def admit(tx: Tx, limits: Limits, admission: Admission) -> MailRecord | Bucket:
     kept = reconsidered(known, wanted) if known is not None else wanted
     is_as_wanted = kept.state is wanted.state
     if admission.job is not None and kept.job is None and is_as_wanted:
-        kept = replace(kept, job=submit(tx, limits, admission.job).job)
+        kept = replace(kept, job=rules_on(tx, limits).submit(admission.job).job)
     if not is_stored and kept.blob == wanted.blob:
         put(tx, admission.raw)
     if known is None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from webordinary.backends.loading import Needs
 from webordinary.backends.sqlite.schema import check_version, is_older, migrate
 from webordinary.backends.sqlite.tx import Tx
 from webordinary.backends.wakeups import Wakeups
@@ -43,6 +44,7 @@ PRIMARY_CODE = 0xFF  # the other bits of a code of SQLite's say more about the s
 class _Asked:
     verb: Verb[Any]
     future: asyncio.Future[Any]
+    needs: Needs | None  # of a call of the claim protocol
 
 
 class Engine:
@@ -88,10 +90,10 @@ class Engine:
             os.close(self._lock_file)
             self._lock_file = -1
 
-    def read(self, query: Verb[T]) -> T:
+    def read(self, query: Verb[T], needs: Needs | None = None) -> T:
         """Run a query on a connection that cannot write. It sees all that was committed before."""
         with _translated(self.path):
-            return query(Tx(self._reader, self._clock.now()))
+            return query(Tx(self._reader, self._clock.now(), [needs] if needs else (), writes=False))
 
     def changes_seen(self) -> int:
         """Give a number that differs when another process has committed since.
@@ -101,14 +103,17 @@ class Engine:
         with _translated(self.path):
             return int(self._writer.execute("PRAGMA data_version").fetchone()[0])
 
-    async def write(self, verb: Verb[T]) -> T:
-        """Run a verb in a durable transaction, possibly shared with other verbs of this turn."""
+    async def write(self, verb: Verb[T], needs: Needs | None = None) -> T:
+        """Run a verb in a durable transaction, possibly shared with other verbs of this turn.
+
+        With `needs`, the verb works on rows; what all verbs of the transaction need of them is read at once.
+        """
         if self._lock_file < 0:
             raise BackendUnavailable(f"{self.path} is closed")
         if not self._shared_commits:
-            return self._write_alone(verb)
+            return self._write_alone(verb, needs)
         loop = asyncio.get_running_loop()
-        asked: _Asked = _Asked(verb, loop.create_future())
+        asked = _Asked(verb, loop.create_future(), needs)
         self._asked.append(asked)
         if not self._flushing:
             self._flushing = True
@@ -116,12 +121,13 @@ class Engine:
         result: T = await asked.future
         return result
 
-    def _write_alone(self, verb: Verb[T]) -> T:
+    def _write_alone(self, verb: Verb[T], needs: Needs | None) -> T:
         with _translated(self.path):
-            tx = Tx(self._writer, self._clock.now())
+            tx = Tx(self._writer, self._clock.now(), [needs] if needs else ())
             self._writer.execute("BEGIN IMMEDIATE")
             with self._rolled_back_on_error():
                 result = verb(tx)
+                tx.flush()
                 self._writer.execute("COMMIT")
         self._wakeups.send(tx.topics)
         return result
@@ -199,33 +205,37 @@ class Engine:
         if not batch:
             return []
         try:
-            return list(zip(batch, self._transact([one.verb for one in batch], topics), strict=True))
+            return list(zip(batch, self._transact(batch, topics), strict=True))
         except Exception as error:  # noqa: BLE001 - one verb spoiled the batch: let each stand for itself
             topics.clear()
             if isinstance(error, sqlite3.Error) and _is_busy(error):  # or each would wait as long again
                 return [(one, _our_error(error, self.path)) for one in batch]
-            return [(one, self._transact_one(one.verb, topics)) for one in batch]
+            return [(one, self._transact_one(one, topics)) for one in batch]
 
-    def _transact_one(self, verb: Verb[Any], topics: dict[str, None]) -> object:
+    def _transact_one(self, one: _Asked, topics: dict[str, None]) -> object:
         try:
             with _translated(self.path):
-                return self._transact([verb], topics)[0]
+                return self._transact([one], topics)[0]
         except Exception as error:  # noqa: BLE001 - handed to whoever asked
             return error
 
-    def _transact(self, verbs: list[Verb[Any]], topics: dict[str, None]) -> list[object]:
-        tx = Tx(self._writer, self._clock.now())
+    def _transact(self, batch: list[_Asked], topics: dict[str, None]) -> list[object]:
+        tx = Tx(self._writer, self._clock.now(), [one.needs for one in batch if one.needs is not None])
         self._writer.execute("BEGIN IMMEDIATE")
         with self._rolled_back_on_error():
-            results = [_refusal_as_value(verb, tx) for verb in verbs]
+            results = [_answer(one, tx) for one in batch]
+            tx.flush()
             self._writer.execute("COMMIT")
         topics.update(tx.topics)
         return results
 
 
-def _refusal_as_value(verb: Verb[Any], tx: Tx) -> object:
+def _answer(asked: _Asked, tx: Tx) -> object:
+    """Run a verb; a refusal is an answer, too. One without rows reads in the tables what others changed."""
     try:
-        return verb(tx)
+        if asked.needs is None:
+            tx.flush()
+        return asked.verb(tx)
     except WebordinaryError as refusal:
         return refusal
 

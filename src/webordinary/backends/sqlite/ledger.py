@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from webordinary.backends.facts_json import facts_from_json
 from webordinary.backends.polling import poll_result
 from webordinary.backends.sqlite.engine import Engine
-from webordinary.backends.sqlite.records import REPLIES_OWED
-from webordinary.backends.sqlite.submitting import OPEN
+from webordinary.backends.sqlite.index import OPEN
 from webordinary.backends.sqlite.tx import Row, Tx
 from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
@@ -17,6 +16,7 @@ from webordinary.core.job import ENDED, Intent, JobId, JobState
 from webordinary.core.job import OPEN as OPEN_STATES
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
+from webordinary.core.mail import FINAL_LETTERS
 from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, LaneView, WorkerView
 from webordinary.ports.clock import Clock
 
@@ -26,6 +26,11 @@ def _listed(states: Iterable[JobState]) -> str:
 
 
 _ENDED = "finished_at IS NOT NULL"
+# How many letters about its end a job is owed; one a kind of ending.
+REPLIES_OWED = (
+    "(SELECT COUNT(*) FROM letters WHERE letters.about = jobs.id"
+    f" AND letters.kind IN ({', '.join(sorted(repr(kind.value) for kind in FINAL_LETTERS))}))"
+)
 _JOB = (
     "SELECT id, lane, state, instruction, message_id, arrival, attempt, submitted_at, started_at,"
     " finished_at, due_at, worker, fence, interrupted, interrupted_by, note,"

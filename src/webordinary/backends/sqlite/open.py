@@ -8,7 +8,6 @@ from webordinary.backends.sqlite.admissions import SqliteAdmissions
 from webordinary.backends.sqlite.blobs import SqliteBlobs
 from webordinary.backends.sqlite.bounces import SqliteBounces
 from webordinary.backends.sqlite.checkpoints import SqliteCheckpoints
-from webordinary.backends.sqlite.control import SqliteControl
 from webordinary.backends.sqlite.directory import SqliteDirectory
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.journal import SqliteJournal
@@ -44,7 +43,8 @@ def open_sqlite(
         wakeups.close()
         raise
     wakeups.watch(engine.changes_seen)
-    broker = TransactionalBroker(SqliteStore(engine, limits), wakeups, clock)
+    store = SqliteStore(engine, limits)
+    broker = TransactionalBroker(store, wakeups, clock)
     blobs = SqliteBlobs(engine, large)
 
     def close() -> None:
@@ -55,7 +55,7 @@ def open_sqlite(
         broker=broker,
         gatekeeper=broker,
         ledger=SqliteLedger(engine, limits, wakeups, clock),
-        control=SqliteControl(engine),
+        control=store,
         directory=SqliteDirectory(engine),
         mailbox=SqliteMailbox(engine),
         outbox=SqliteOutbox(engine, wakeups, clock),

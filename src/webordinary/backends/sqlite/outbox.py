@@ -1,13 +1,14 @@
-"""Letters in SQLite. The broker's verbs owe theirs in their own transactions (records.py)."""
+"""Letters in SQLite. The broker's verbs owe theirs in their own transactions (rows.py)."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from webordinary.backends.facts_json import facts_to_json, letter_facts_from_json
+from webordinary.backends.facts_json import letter_facts_from_json
 from webordinary.backends.letters import WAIT_MOST_SECONDS, due_moment, is_due
 from webordinary.backends.polling import poll
 from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.rows import OWE, letter_values
 from webordinary.backends.sqlite.tx import Row, Tx
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import LETTERS, Nothing
@@ -82,12 +83,7 @@ class SqliteOutbox:
 
 def owe(tx: Tx, letter: Letter) -> bool:
     """See `Outbox.owe`."""
-    facts = facts_to_json(letter.facts)
-    owed = tx.do(
-        "INSERT INTO letters (about, kind, mail, session, facts, owed_at, due_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (letter.about, letter.kind.value, letter.mail, letter.session, facts, tx.now, tx.now),
-    )
+    owed = tx.do(OWE, letter_values(letter, tx.now, tx.now))
     if owed:
         tx.wake(LETTERS)
     return bool(owed)

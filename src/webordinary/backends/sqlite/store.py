@@ -1,75 +1,59 @@
-"""The claim protocol on SQLite: each verb is one transaction."""
+"""The claim protocol on SQLite: the calls of one turn of the loop share one load, one commit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from typing import TypeVar
 
-from webordinary.backends.sqlite import claiming, submitting, working
+from webordinary.backends.loading import Call, Needs, RuleStore, SweepCursor
 from webordinary.backends.sqlite.engine import Engine
-from webordinary.claim.rows import Nothing
-from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
-from webordinary.core.job import Duplicate, Job, Submitted
+from webordinary.backends.sqlite.rows import SqliteRows
+from webordinary.backends.sqlite.tx import MustWriteError, Tx
+from webordinary.claim.rules import Rules
+from webordinary.core.claim import Ownership
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
-from webordinary.core.outcome import Outcome
+
+T = TypeVar("T")
 
 
-class SqliteStore:
-    """See `Store`. What would find nothing to do looks first, and takes no lock."""
+class SqliteStore(RuleStore):
+    """See `Store` and `Control`. What often finds nothing to do looks first, and takes no lock."""
 
-    def __init__(self, engine: Engine, limits: Limits) -> None:
+    def __init__(self, engine: Engine, limits: Limits, rules: type[Rules] = Rules) -> None:
         """Keep the protocol in a file."""
-        self._engine, self._limits = engine, limits
-        self._swept_to = ""
+        self._engine, self._limits, self._rules = engine, limits, rules
+        self._sweep = SweepCursor()
 
-    async def submit(self, job: Job) -> Submitted | Duplicate:
-        """See `Broker.submit`."""
-        return await self._engine.write(partial(submitting.submit, limits=self._limits, job=job))
+    async def run(self, call: Call[T]) -> T:
+        """See `RuleStore.run`."""
+        if call.looks_first:
+            try:
+                return self._engine.read(lambda tx: self._run(call, tx, flush=True), call.needs)
+            except MustWriteError:
+                pass
+        return await self._engine.write(lambda tx: self._run(call, tx), call.needs)
+
+    def _run(self, call: Call[T], tx: Tx, *, flush: bool = False) -> T:
+        answer = call.rule(rules_on(tx, self._limits, self._rules))
+        if flush:
+            tx.flush()
+        return answer
 
     async def owner(self, lane: Lane) -> Ownership | None:
         """See `Gatekeeper.owner`. Runs on the connection that cannot write."""
-        return self._engine.read(partial(claiming.owner, lane=lane))
-
-    async def claim(
-        self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
-    ) -> Claimed | Nothing:
-        """See `Broker.claim`."""
-        limits = self._limits
-        exchange = not room
-        ready, retry_in = self._engine.read(
-            lambda tx: claiming.ready_lanes(tx, limits, worker, 1, only, exchange=exchange)
-        )
-        if not ready:
-            return Nothing(retry_in)
-        return await self._engine.write(lambda tx: claiming.claim(tx, limits, worker, room, idle, only))
-
-    async def next_job(self, claim: Claim) -> Delivery | Nothing:
-        """See `Broker.next_job`."""
-        nothing = self._engine.read(lambda tx: working.anything_to_deliver(tx, claim))
-        if nothing is not None:
-            return nothing
-        return await self._engine.write(lambda tx: working.next_job(tx, self._limits, claim))
-
-    async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
-        """See `Broker.keep`."""
-        return await self._engine.write(lambda tx: claiming.keep(tx, self._limits, presence, claims))
-
-    async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
-        """See `Broker.settle`."""
-        return await self._engine.write(
-            lambda tx: working.settle(tx, self._limits, delivery, outcome, more=more)
-        )
-
-    async def release(self, claim: Claim) -> None:
-        """See `Broker.release`."""
-        await self._engine.write(lambda tx: claiming.release(tx, self._limits, claim))
+        call = Call(Needs([lane]), lambda rules: rules.owner(lane))
+        return self._engine.read(lambda tx: self._run(call, tx), call.needs)
 
     async def sweep(self) -> int:
         """See `Broker.sweep`. Each goes on where the one before it stopped."""
-        limits, after = self._limits, self._swept_to
-        found = self._engine.read(lambda tx: claiming.stranded_lanes(tx, limits, after))
-        self._swept_to = found.looked_to
-        if not found.lanes and not self._engine.read(claiming.has_forgotten_workers):
-            return 0
-        return await self._engine.write(lambda tx: claiming.sweep(tx, limits, after))
+        mended = await self.run(Call(Needs(sweep=self._sweep), lambda rules: rules.sweep(), looks_first=True))
+        self._sweep.after = self._sweep.looked_to
+        return mended
+
+
+def rules_on(tx: Tx, limits: Limits, rules: type[Rules] = Rules) -> Rules:
+    """The rules, on the rows of a transaction; they are read once for all its calls."""
+    if not isinstance(tx.rows, SqliteRows):
+        tx.rows = SqliteRows(tx, limits)
+        tx.rows.load(tx.needs)
+    return rules(tx.rows, limits)

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
+
+from webordinary.backends.loading import Needs
 
 Row = tuple[Any, ...]
-Values = Sequence[object] | dict[str, object]
+Values = Sequence[object] | dict[str, Any]
+
+
+class MustWriteError(Exception):
+    """What only looked would have to write."""
+
+
+class Unwritten(Protocol):
+    """Rows that were changed, and are written in one go."""
+
+    def flush(self) -> None:
+        """Write them."""
+        ...
 
 
 class Tx:
@@ -17,12 +31,15 @@ class Tx:
     verbs of other slots, and only an unforeseen error rolls it back.
     """
 
-    __slots__ = ("_connection", "now", "topics")
+    __slots__ = ("_connection", "_writes", "needs", "now", "rows", "topics")
 
-    def __init__(self, connection: sqlite3.Connection, now: float) -> None:
-        """Begin to collect wake-ups."""
-        self._connection = connection
-        self.now = now
+    def __init__(
+        self, connection: sqlite3.Connection, now: float, needs: Sequence[Needs] = (), *, writes: bool = True
+    ) -> None:
+        """Begin to collect wake-ups. `needs` is what all verbs of this transaction have to see."""
+        self._connection, self._writes = connection, writes
+        self.now, self.needs = now, needs
+        self.rows: Unwritten | None = None  # of the claim protocol, if a verb is about it
         self.topics: dict[str, None] = {}
 
     def one(self, sql: str, values: Values = ()) -> Row | None:
@@ -40,11 +57,20 @@ class Tx:
 
     def do(self, sql: str, values: Values = ()) -> int:
         """Write; say how many rows changed."""
+        if not self._writes:
+            raise MustWriteError
         return self._connection.execute(sql, values).rowcount
 
     def do_each(self, sql: str, rows: Sequence[Values]) -> None:
         """Write the same for each of several rows."""
+        if not self._writes:
+            raise MustWriteError
         self._connection.executemany(sql, rows)
+
+    def flush(self) -> None:
+        """Write what was changed in rows, for those who read tables."""
+        if self.rows is not None:
+            self.rows.flush()
 
     def wake(self, topic: str) -> None:
         """Wake the waiters of a topic once this is committed."""
