@@ -25,7 +25,7 @@ AUDITOR = """
         INSERT INTO audit (lane, fence, worker, waited_since)
         VALUES (NEW.lane, NEW.fence, NEW.worker, OLD.wanted_since);
     END;
-    CREATE TRIGGER audit_moves AFTER UPDATE OF state ON jobs BEGIN
+    CREATE TRIGGER audit_moves AFTER UPDATE OF state, attempt ON jobs BEGIN
         INSERT INTO audit (lane, fence, worker, job, was, became, note)
         SELECT lane, fence, worker, NEW.id, OLD.state, NEW.state, NEW.note FROM lanes WHERE lane = NEW.lane;
     END;

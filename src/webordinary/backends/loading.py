@@ -31,19 +31,20 @@ class SweepCursor:
     looked_to: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Needs:
     """What a call has to see."""
 
     lanes: Sequence[Lane] = ()
     open_jobs: int = 0  # so many of each lane's, from its head on
     jobs: Sequence[JobId] = ()  # these, too
+    in_hand: Job | None = None  # of that one, what never changes is known
     message: str = ""  # and the job that the first lane has for this message id
     counted: bool = False  # and how many open jobs the lanes have
     sweep: SweepCursor | None = None  # where a sweep goes on
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call(Generic[T]):
     """One call of a verb."""
 
@@ -89,7 +90,7 @@ class RuleStore:
 
     async def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
         """See `Broker.settle`."""
-        needs = Needs([delivery.claim.lane], NEXT, [delivery.job.id])
+        needs = Needs([delivery.claim.lane], NEXT, [delivery.job.id], delivery.job)
         return await self.run(Call(needs, lambda rules: rules.settle(delivery, outcome, more=more)))
 
     async def release(self, claim: Claim) -> None:

@@ -114,11 +114,11 @@ class LaneRow:
 
     def due_from(self, now: float, limits: Limits) -> float:
         """From when on the lane's head may be delivered."""
+        parked = limits.parked_until(self.parked_until, now) if self.parked_until is not None else 0.0
         head = self.head
-        due = 0.0
-        if head is not None and head.state is JobState.RETRYING:
-            due = limits.retry_at(head.due_at, now)
-        return max(due, limits.parked_until(self.parked_until, now))
+        if head is None or head.state is not JobState.RETRYING:
+            return parked
+        return max(parked, limits.retry_at(head.due_at, now))
 
     def quiet(self, now: float, limits: Limits) -> bool:
         """Whether an owner has nothing to do here now, so that the lane may go in exchange."""

@@ -383,9 +383,9 @@ class Rules:
 
     def _owe_end(self, row: JobRow, verdict: Verdict) -> None:
         """Owe the word about a job's end, once a kind of ending."""
-        kind = LetterKind(row.state.value)
-        assert kind in FINAL_LETTERS
         if row.job.wants_reply:
+            kind = LetterKind(row.state.value)
+            assert kind in FINAL_LETTERS
             row.replies_owed |= {kind.value}
             self._owe(row.job, kind, verdict.ending)
 

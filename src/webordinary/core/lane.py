@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from webordinary.core.errors import BadLane
 
@@ -27,6 +27,7 @@ class Lane:
 
     project: str
     user: str
+    key: str = field(init=False, repr=False, compare=False)  # in the ownership table
 
     def __post_init__(self) -> None:
         """Refuse a name that could not be a queue, a folder and a bucket alike."""
@@ -39,6 +40,7 @@ class Lane:
                 f"project and user have {len(self.project) + len(self.user)} characters together; "
                 f"at most {NAME_CHARACTERS_TOGETHER} fit the name of the lane's queue"
             )
+        object.__setattr__(self, "key", f"{self.project}#{self.user}")
 
     @classmethod
     def parse(cls, text: str) -> Lane:
@@ -53,11 +55,6 @@ class Lane:
         """Read `project#user`, as the ownership table writes it."""
         project, _, user = key.partition("#")
         return cls(project, user)
-
-    @property
-    def key(self) -> str:
-        """The lane's key in the ownership table."""
-        return f"{self.project}#{self.user}"
 
     def __str__(self) -> str:
         """Write the lane as people do."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from operator import attrgetter, itemgetter
-from typing import TypeVar
+from itertools import compress, count
+from operator import attrgetter, itemgetter, ne
+from typing import Any, TypeVar
 
 from webordinary.backends.facts_json import facts_from_json, facts_to_json
 from webordinary.backends.loading import ALL, HEAD, Needs, SweepCursor
@@ -77,12 +78,13 @@ class SqliteRows:
     def __init__(self, tx: Tx, limits: Limits) -> None:
         """Start with nothing read."""
         self.now, self._tx, self._limits = tx.now, tx, limits
-        self._lanes: dict[Lane, LaneRow | None] = {}
+        self._lanes: dict[str, LaneRow | None] = {}
         self._open: dict[str, LaneJobs] = {}
         self._jobs: dict[JobId, JobRow | None] = {}
-        self._messages: dict[tuple[Lane, str], JobId | None] = {}
+        self._in_hand: dict[JobId, Job] = {}  # of callers: what never changes need not be read again
+        self._messages: dict[tuple[str, str], JobId | None] = {}
         self._places: dict[JobId, int] = {}  # in the order of submission
-        self._lanes_before: dict[Lane, Row] = {}
+        self._lanes_before: dict[str, Row] = {}
         self._jobs_before: dict[JobId, Row] = {}
         self._new_lanes: list[Lane] = []
         self._queued: list[JobRow] = []
@@ -97,52 +99,51 @@ class SqliteRows:
         lanes: dict[str, Lane] = {}
         depths: dict[str, int] = {}
         counted: list[str] = []
-        messages: list[tuple[Lane, str]] = []
+        messages: list[tuple[str, str]] = []
         for needs in calls:
             for lane in needs.lanes:
                 key = lane.key
                 lanes[key] = lane
-                depths[key] = max(depths.get(key, 0), needs.open_jobs)
+                if needs.open_jobs > depths.get(key, 0):
+                    depths[key] = needs.open_jobs
                 if needs.counted:
                     counted.append(key)
+            if needs.in_hand is not None:
+                self._in_hand[needs.in_hand.id] = needs.in_hand
             if needs.message:
-                messages.append((needs.lanes[0], needs.message))
+                messages.append((needs.lanes[0].key, needs.message))
             self._sweep = needs.sweep or self._sweep
         self._read_lanes(lanes)
-        self._read_heads(depths, lanes)
+        self._read_heads(depths)
         self._read_messages(messages)
         self._read_counts(counted)
 
     def _read_lanes(self, lanes: dict[str, Lane]) -> None:
-        unread = {key: lane for key, lane in lanes.items() if lane not in self._lanes}
+        unread = [key for key in lanes if key not in self._lanes]
         if unread:
-            self._lanes.update(dict.fromkeys(unread.values()))
-            for key, *values in self._tx.each(_LANES, (json.dumps(list(unread)),)):
-                lane, jobs = unread[key], LaneJobs(self, key)
-                before = self._lanes_before[lane] = tuple(values)
-                row = self._lanes[lane] = LaneRow(lane, *before)
-                row.open = self._open[key] = jobs
+            self._lanes.update(dict.fromkeys(unread))
+            for key, *values in self._tx.each(_LANES, (json.dumps(unread),)):
+                before = self._lanes_before[key] = tuple(values)
+                row = self._lanes[key] = LaneRow(lanes[key], *before)
+                row.open = self._open[key] = LaneJobs(self, row.lane)
 
-    def _read_heads(self, depths: dict[str, int], lanes: dict[str, Lane]) -> None:
+    def _read_heads(self, depths: dict[str, int]) -> None:
         by_depth: dict[int, list[str]] = {}
         for key, depth in depths.items():
-            if depth and key in self._open and self._open[key].is_unread:
+            if key in self._open and self._open[key].is_unread:
                 by_depth.setdefault(depth, []).append(key)
         for depth, keys in by_depth.items():
-            found: dict[str, list[Row]] = {key: [] for key in keys}
             for row in self._tx.each(_HEADS, (json.dumps(keys), depth)):
-                found[row[2]].append(row)
-            for key, rows in found.items():
-                self._open[key].extend([(row[0], self._job_row(row, lanes[key])) for row in rows], depth)
+                self._open[row[2]].take_in(row)
+            for key in keys:
+                self._open[key].were_asked_for(depth)
 
-    def _read_messages(self, messages: Sequence[tuple[Lane, str]]) -> None:
-        unread = {
-            (lane.key, message): lane for lane, message in messages if (lane, message) not in self._messages
-        }
+    def _read_messages(self, messages: Sequence[tuple[str, str]]) -> None:
+        unread = [one for one in messages if one not in self._messages]
         if unread:
-            self._messages.update({(lane, message): None for (_, message), lane in unread.items()})
-            for key, message, job in self._tx.each(_MESSAGES, (json.dumps(list(unread)),)):
-                self._messages[unread[key, message], message] = JobId(job)
+            self._messages.update(dict.fromkeys(unread))
+            for key, message, job in self._tx.each(_MESSAGES, (json.dumps(unread),)):
+                self._messages[key, message] = JobId(job)
 
     def _read_counts(self, keys: Sequence[str]) -> None:
         some = [key for key in keys if key in self._open and not self._open[key].is_all]
@@ -150,28 +151,24 @@ class SqliteRows:
             for key, count in self._tx.each(_COUNTS, (COUNTED_MAX, json.dumps(some))):
                 self._open[key].count = count
 
-    def read_on(self, key: str, behind: int, most: int) -> list[tuple[int, JobRow]]:
-        """Read more of a lane's open jobs, and where each is in the order."""
+    def read_on(self, lane: Lane, behind: int, most: int) -> list[Row]:
+        """Read more of a lane's open jobs."""
         self.flush()
-        lane = Lane.from_key(key)
-        rows = self._tx.all(_OPEN_BEHIND, (key, behind, most))
-        return [(row[0], self._job_row(row, lane)) for row in rows]
+        return self._tx.all(_OPEN_BEHIND, (lane.key, behind, most))
 
-    def count(self, key: str) -> int:
+    def count(self, lane: Lane) -> int:
         """Count a lane's open jobs, up to a bound."""
         self.flush()
-        self._read_counts([key])
-        return self._open[key].count or 0
+        self._read_counts([lane.key])
+        return self._open[lane.key].count or 0
 
-    def _job_row(self, row: Row, lane: Lane) -> JobRow:
+    def job_row(self, row: Row, lane: Lane) -> JobRow:
         """The one object there is for a job."""
-        place, job_id, _, message_id, instruction, arrival, wants_reply, session, intent, submitted_at = row[
-            :10
-        ]
+        place, job_id, _, message_id, instruction, arrival, wants_reply, session, intent, submitted = row[:10]
         known = self._jobs.get(job_id)
         if known is not None:
             return known
-        job = Job(
+        job = self._in_hand.get(job_id) or Job(
             job_id,
             lane,
             instruction,
@@ -181,12 +178,11 @@ class SqliteRows:
             session,
             _INTENTS[intent],
         )
-        state, attempt, fence, worker, started_at, finished_at, due_at, interrupted, by, note, facts = row[
-            10:
-        ]
-        known = JobRow(
+        state, attempt, fence, worker, started_at, finished_at, due_at, interrupted, by, note, text = row[10:]
+        facts = facts_from_json(text) if text else NO_FACTS
+        known = self._jobs[job_id] = JobRow(
             job,
-            submitted_at,
+            submitted,
             _STATES[state],
             attempt,
             fence,
@@ -197,22 +193,22 @@ class SqliteRows:
             bool(interrupted),
             by,
             note,
-            facts_from_json(facts) if facts else NO_FACTS,
+            facts,
         )
-        self._jobs[job_id], self._places[job_id] = known, place
-        self._jobs_before[job_id] = _job_values(known)
+        self._places[job_id] = place
+        self._jobs_before[job_id] = (*row[10:20], facts)
         return known
 
     def lane(self, lane: Lane) -> LaneRow | None:
         """See `Rows.lane`."""
-        if lane not in self._lanes:
+        if lane.key not in self._lanes:
             self._read_lanes({lane.key: lane})
-        return self._lanes[lane]
+        return self._lanes[lane.key]
 
     def find_lanes(self, lanes: Sequence[Lane]) -> list[LaneRow]:
         """See `Rows.find_lanes`."""
         self._read_lanes({lane.key: lane for lane in lanes})
-        return [row for lane in lanes if (row := self._lanes[lane]) is not None]
+        return [row for lane in lanes if (row := self._lanes[lane.key]) is not None]
 
     def job(self, job: JobId) -> JobRow | None:
         """See `Rows.job`."""
@@ -220,14 +216,13 @@ class SqliteRows:
             self._jobs[job] = None
             row = self._tx.one(f"{_JOB} jobs WHERE id = ?", (job,))
             if row is not None:
-                self._job_row(row, Lane.from_key(row[2]))
+                self.job_row(row, Lane.from_key(row[2]))
         return self._jobs[job]
 
     def job_of_message(self, lane: Lane, message_id: str) -> JobId | None:
         """See `Rows.job_of_message`."""
-        if (lane, message_id) not in self._messages:
-            self._read_messages([(lane, message_id)])
-        return self._messages[lane, message_id]
+        self._read_messages([(lane.key, message_id)])
+        return self._messages[lane.key, message_id]
 
     def index(self) -> SqliteIndex:
         """See `Rows.index`."""
@@ -243,16 +238,16 @@ class SqliteRows:
 
     def add_lane(self, lane: Lane) -> LaneRow:
         """See `Rows.add_lane`."""
-        jobs = self._open[lane.key] = LaneJobs(self, lane.key, is_all=True)
-        row = self._lanes[lane] = LaneRow(lane, open=jobs)
-        self._lanes_before[lane] = _lane_values(row)
+        jobs = self._open[lane.key] = LaneJobs(self, lane, is_all=True)
+        row = self._lanes[lane.key] = LaneRow(lane, open=jobs)
+        self._lanes_before[lane.key] = _lane_values(row)
         self._new_lanes.append(lane)
         return row
 
     def queue(self, lane: LaneRow, job: JobRow) -> None:
         """See `Rows.queue`."""
         self._jobs[job.job.id] = job
-        self._messages[job.job.lane, job.job.message_id] = job.job.id
+        self._messages[job.job.lane.key, job.job.message_id] = job.job.id
         self._queued.append(job)
         lane.open.append(job)
 
@@ -291,7 +286,7 @@ class SqliteRows:
             self._tx.do_each(_NEW_LANE, [(lane.key, lane.project) for lane in new])
         for columns, lanes in self._changed_lanes().items():
             sql, written = _update("lanes", "lane", LANE_COLUMNS, columns)
-            self._tx.do_each(sql, [(*written(values), lane.key) for lane, values in lanes])
+            self._tx.do_each(sql, [(*written(values), key) for key, values in lanes])
             self._lanes_before.update(lanes)
         if self._queued:
             self._write_queued()
@@ -308,13 +303,11 @@ class SqliteRows:
             letters, self._letters = self._letters, []
             self._tx.do_each(OWE, [letter_values(letter, self.now, due_at) for letter, due_at in letters])
 
-    def _changed_lanes(self) -> dict[Columns, list[tuple[Lane, Row]]]:
-        now = ((lane, before, _lane_values(self._lanes[lane])) for lane, before in self._lanes_before.items())
-        return _differences(now)
+    def _changed_lanes(self) -> dict[Columns, list[tuple[str, Row]]]:
+        return _differences(self._lanes_before, self._lanes, _lane_values)
 
     def _changed_jobs(self) -> dict[Columns, list[tuple[JobId, Row]]]:
-        now = ((job, before, _job_values(self._jobs[job])) for job, before in self._jobs_before.items())
-        return _differences(now)
+        return _differences(self._jobs_before, self._jobs, _job_values)
 
     def _write_queued(self) -> None:
         """Give each job its place behind all others."""
@@ -336,11 +329,11 @@ class SqliteRows:
 class LaneJobs:
     """See `OpenJobs`. The first ones are read; the others only when they are asked for."""
 
-    __slots__ = ("_key", "_place", "_read", "_rows", "count", "is_all")
+    __slots__ = ("_lane", "_place", "_read", "_rows", "count", "is_all")
 
-    def __init__(self, rows: SqliteRows, key: str, *, is_all: bool = False) -> None:
+    def __init__(self, rows: SqliteRows, lane: Lane, *, is_all: bool = False) -> None:
         """Start with none read; of a new lane that is all."""
-        self._rows, self._key = rows, key
+        self._rows, self._lane = rows, lane
         self._read: list[JobRow] = []
         self._place = -1  # of the last one that was read
         self.is_all = is_all
@@ -351,37 +344,42 @@ class LaneJobs:
         """Whether nothing was read yet."""
         return self._place < 0 and not self.is_all
 
-    def extend(self, jobs: list[tuple[int, JobRow]], asked: int) -> None:
-        """Take in the next ones, with their places; fewer than were asked for are all."""
-        self._read += [job for _, job in jobs]
-        self.is_all = len(jobs) < asked
-        if jobs:
-            self._place = jobs[-1][0]
+    def take_in(self, row: Row) -> None:
+        """Take in the next one that was read."""
+        self._read.append(self._rows.job_row(row, self._lane))
+        self._place = row[0]
+
+    def were_asked_for(self, most: int) -> None:
+        """Note that so many were asked for, in all: fewer are all there are."""
+        self.is_all = len(self._read) < most
 
     def _read_on(self, most: int) -> None:
-        more = most - len(self._read)
-        if more > 0 and not self.is_all:
-            self.extend(self._rows.read_on(self._key, self._place, more), more)
+        for row in self._rows.read_on(self._lane, self._place, most - len(self._read)):
+            self.take_in(row)
+        self.were_asked_for(most)
 
     def __bool__(self) -> bool:
         """Whether there is any."""
-        self._read_on(1)
+        if not self._read and not self.is_all:
+            self._read_on(1)
         return bool(self._read)
 
     def __len__(self) -> int:
         """How many there are, up to a bound."""
         if self.is_all:
             return len(self._read)
-        return self._rows.count(self._key) if self.count is None else self.count
+        return self._rows.count(self._lane) if self.count is None else self.count
 
     def __getitem__(self, place: int, /) -> JobRow:
         """The job at this place."""
-        self._read_on(place + 1)
+        if len(self._read) <= place and not self.is_all:
+            self._read_on(place + 1)
         return self._read[place]
 
     def __iter__(self) -> Iterator[JobRow]:
         """All of them."""
-        self._read_on(ALL)
+        if not self.is_all:
+            self._read_on(ALL)
         return iter(self._read)
 
     def append(self, job: JobRow, /) -> None:
@@ -399,12 +397,15 @@ class LaneJobs:
             self.count -= 1
 
 
-def _differences(rows: Iterable[tuple[Key, Row, Row]]) -> dict[Columns, list[tuple[Key, Row]]]:
+def _differences(
+    before: dict[Key, Row], rows: Mapping[Key, object], values_of: Callable[[Any], Row]
+) -> dict[Columns, list[tuple[Key, Row]]]:
     """Sort out what changed, by which columns did."""
     changed: dict[Columns, list[tuple[Key, Row]]] = {}
-    for key, before, values in rows:
-        if values != before:
-            columns = tuple(column for column, value in enumerate(values) if value != before[column])
+    for key, were in before.items():
+        values = values_of(rows[key])
+        if values != were:
+            columns = tuple(compress(count(), map(ne, values, were)))
             changed.setdefault(columns, []).append((key, values))
     return changed
 
