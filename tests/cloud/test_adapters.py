@@ -7,12 +7,13 @@ import pytest
 
 from tests.aws.fault_proxy import FaultProxy
 from tests.cloud.conftest import ADDRESS, Account
+from tests.publish.s3 import s3_client
 from webordinary.backends.aws.blobs import S3Blobs
 from webordinary.core.errors import BackendUnavailable, NotFound
 from webordinary.mail.s3_letters import S3Letters
 from webordinary.mail.ses_mailer import SesMailer
 from webordinary.ports.mailer import Rejected, Sent, TryLater
-from webordinary.system.s3_client import content_of, s3_client
+from webordinary.system.s3_client import content_of
 from webordinary.wiring.cloud import buckets, cloud_letters, cloud_mailer
 
 

@@ -9,12 +9,13 @@ from typing import Any, Protocol, cast
 import pytest
 
 from tests.emulators import ministack
+from tests.publish.s3 import s3_client
 from tests.publish.site_files import PROJECT, claim, put, released, site
 from webordinary.core.errors import BackendUnavailable, BadInput, ClaimLost, StoreBusy
 from webordinary.core.release import Place
 from webordinary.sites.s3_pointer import POINTER_KEY, Pointer, PointerStore
 from webordinary.sites.s3_publisher import S3Publisher
-from webordinary.system.s3_client import S3Client, s3_client
+from webordinary.system.s3_client import S3Client
 
 PREVIEW, LIVE = "edit.amelia", "amelia"
 

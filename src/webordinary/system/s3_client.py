@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from typing import Any, Protocol, cast
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Protocol
 
-from aiobotocore.config import AioConfig
-from aiobotocore.session import get_session
 from aiohttp import ClientError as AiohttpError
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
@@ -15,8 +13,6 @@ from webordinary.core.cloud_errors import NO_CREDENTIALS, meaning
 from webordinary.core.errors import BackendUnavailable, NotFound
 
 AT_ONCE = 8  # calls of one publication
-ATTEMPTS = 4  # at each call; all of ours may be repeated
-_CONNECT_SECONDS, _READ_SECONDS = 5, 60
 _MISSING = {"NoSuchKey", "404"}
 # 409: the store was changing the object at that very moment; for us the same as having come too late.
 _CONFLICTS = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
@@ -61,23 +57,6 @@ class LaterS3Client:
     async def _call(self, operation: str, wanted: Mapping[str, object]) -> Mapping[str, Any]:
         answer: Mapping[str, Any] = await getattr(await self._opened(), operation)(**wanted)
         return answer
-
-
-@contextlib.asynccontextmanager
-async def s3_client(
-    *, region: str, endpoint: str | None = None, attempts: int = ATTEMPTS
-) -> AsyncIterator[S3Client]:
-    """Open a client; credentials come from the environment or the machine's role, as usual in that cloud."""
-    config = AioConfig(
-        connect_timeout=_CONNECT_SECONDS,
-        read_timeout=_READ_SECONDS,
-        max_pool_connections=2 * AT_ONCE,
-        retries={"mode": "standard", "total_max_attempts": attempts},
-        s3={"addressing_style": "path"},  # a bucket with dots in its name has no certificate as a host
-    )
-    opening = get_session().create_client("s3", region_name=region, endpoint_url=endpoint, config=config)
-    async with opening as client:
-        yield cast("S3Client", client)
 
 
 async def content_of(answer: Mapping[str, Any], most_bytes: int | None = None) -> bytes:
