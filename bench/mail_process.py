@@ -21,8 +21,8 @@ from webordinary.core.site import Member, Project
 from webordinary.dispatch.quota import QuotaLimits
 from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.wiring.mail import open_mail_room
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import load
-from webordinary.wiring.stores import open_backend
 
 LANES = 20
 ENOUGH = 10**9

@@ -26,10 +26,10 @@ from webordinary.operations.first_start import onboard_samples
 from webordinary.ports.backend import Backend
 from webordinary.system.bounded import Bounded
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.build import build_hands, build_worker
 from webordinary.wiring.mail import open_mail_room
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import Settings, load
-from webordinary.wiring.stores import open_backend
+from webordinary.wiring.worker import build_worker, open_handler
 
 SOURCE = Path(webordinary.__file__).parent
 SCOTT = Lane("amelia", "scott")
@@ -84,15 +84,15 @@ async def _in_this_process(_bounded: Bounded, function: Callable[..., object], *
 @contextlib.asynccontextmanager
 async def _running(settings: Settings) -> AsyncIterator[Backend]:
     backend = open_backend(settings)
-    hands = build_hands(settings, backend)
-    _, worker = build_worker(settings, backend, hands, Shape())
+    handler = open_handler(settings, backend)
+    _, worker = build_worker(settings, backend, handler, Shape())
     working = asyncio.create_task(worker.run())
     try:
         yield backend
     finally:
         worker.drain()
         await working
-        await hands.close()
+        await handler.close()
         backend.close()
 
 

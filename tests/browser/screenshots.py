@@ -60,7 +60,7 @@ def main(folder: Path) -> None:
             with tempfile.TemporaryDirectory() as home, served(Path(home)) as server:
                 context = browser.new_context(**options)  # type: ignore[arg-type] # options of a context
                 page = context.new_page()
-                page.goto(f"{server.address}/door")  # before the browser has the token
+                page.goto(f"{server.address}/sign-in")  # before the browser has the token
                 take(page, folder / f"sign-in-{look}.png")
                 page.goto(f"{server.address}/?token={TOKEN}")
                 for name, (path, link) in PAGES.items():

@@ -23,7 +23,7 @@ PAGES = [
     "/dead",
     "/metrics",
     "/api",
-    "/door",
+    "/sign-in",
 ]
 WITH_SOMETHING = [
     "/lanes/amelia/scott",
@@ -105,7 +105,7 @@ def test_a_form_that_comes_back_is_usable_by_everybody(watched: Watched, full: S
     page = watched.page
     page.goto(f"{full.address}/?token={TOKEN}")
     page.get_by_label("Subject").fill("Keep this")
-    page.get_by_label("What should be different").fill("   ")
+    page.get_by_label("What to change").fill("   ")
     page.get_by_role("button", name="Send the mail").click()
     expect(page.get_by_role("alert")).to_contain_text("The mail is empty")
     expect(page.get_by_label("Subject")).to_have_value("Keep this")

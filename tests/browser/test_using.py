@@ -137,7 +137,7 @@ def test_a_dead_job_is_redriven_by_whoever_has_the_token(window: Watched, full: 
     redrive.click()
     expect(page.get_by_role("status")).to_contain_text("queued again")
     expect(page.locator("#job-state")).to_have_text("queued")
-    expect(page).not_to_have_url(re.compile("told="))  # told once, not at every reload
+    expect(page).not_to_have_url(re.compile("notice="))  # shown once, not at every reload
 
 
 def test_a_mail_is_written_in_the_box_and_followed(window: Watched, full: Served) -> None:
@@ -145,7 +145,7 @@ def test_a_mail_is_written_in_the_box_and_followed(window: Watched, full: Served
     page.goto(f"{full.address}/?token={TOKEN}")
     page.get_by_label("From").select_option("bakery/john john@example.com")
     page.get_by_label("Subject").fill("Hello")
-    page.get_by_label("What should be different").fill("Bigger buns.")
+    page.get_by_label("What to change").fill("Bigger buns.")
     page.get_by_role("button", name="Send the mail").click()
     expect(page.get_by_role("heading", name="Your mail on its way")).to_be_visible()
     expect(page.locator("#steps [aria-current=step]")).to_contain_text("Mail sent")

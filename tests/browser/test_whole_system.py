@@ -34,7 +34,7 @@ def test_a_mail_from_the_box_is_claimed_done_and_seen_on_the_page(system: System
     page = window.page
     page.goto(dashboard(system))
     page.get_by_label("From").select_option(label="scott@example.com (amelia/scott)")
-    page.get_by_label("What should be different").fill("Change the homepage title to Spring Sale")
+    page.get_by_label("What to change").fill("Change the homepage title to Spring Sale")
     page.get_by_role("button", name="Send the mail").click()
     steps = page.locator("#steps li.is-done")
     for step in ("claimed", "done", "reply"):

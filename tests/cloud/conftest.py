@@ -18,8 +18,8 @@ from webordinary.operations.cloud_setup import SetUp, set_up
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
 from webordinary.wiring.cloud import aws_settings
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import Settings, load
-from webordinary.wiring.stores import open_backend
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINITION = ROOT / "infra" / "email-processor.asl.json"

@@ -14,7 +14,7 @@ from webordinary.mail.s3_letters import S3Letters
 from webordinary.mail.ses_mailer import SesMailer
 from webordinary.ports.mailer import Rejected, Sent, TryLater
 from webordinary.system.s3_client import content_of
-from webordinary.wiring.cloud import buckets, cloud_letters, cloud_mailer
+from webordinary.wiring.cloud import AwsPlatform, buckets
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ async def test_a_missing_bucket_is_trouble_that_passes(account: Account) -> None
 
 
 async def test_a_copy_of_a_letter_is_read_where_it_was_kept(account: Account) -> None:
-    letters = cloud_letters(account.settings)
+    letters = AwsPlatform(account.settings).letters()
     assert await letters.copy("j1.done") is None
     for _ in range(2):
         assert await letters.send(b"a letter", recipient="a@example.com", key="j1.done") == Sent()
@@ -81,7 +81,7 @@ def letter(to: str) -> bytes:
 async def test_a_letter_goes_out_as_it_was_written(account: Account) -> None:
     await account.call("sesv2", "create_email_identity", EmailIdentity="webordinary.example")
     to = f"{account.names.prefix}@example.com"
-    assert await cloud_mailer(account.settings).send(letter(to), recipient=to, key="k") == Sent()
+    assert await AwsPlatform(account.settings).mailer().send(letter(to), recipient=to, key="k") == Sent()
     (sent,) = [one for one in account.sent() if one["To"] == [to]]
     assert (sent["Source"], sent["Subject"]) == (ADDRESS, "Done")
     assert "The title is new." in sent["BodyText"]
@@ -95,7 +95,11 @@ async def test_an_address_that_is_not_verified_yet_is_the_operators_to_repair(ac
 
 
 async def test_a_letter_that_is_too_large_is_given_up(account: Account) -> None:
-    told = await cloud_mailer(account.settings).send(b"x" * 40_000_001, recipient="a@example.com", key="k")
+    told = (
+        await AwsPlatform(account.settings)
+        .mailer()
+        .send(b"x" * 40_000_001, recipient="a@example.com", key="k")
+    )
     assert isinstance(told, Rejected)
 
 
@@ -103,5 +107,5 @@ async def test_a_service_that_does_not_answer_gets_it_again(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    told = await cloud_mailer(account.settings).send(letter("a@b.c"), recipient="a@b.c", key="k")
+    told = await AwsPlatform(account.settings).mailer().send(letter("a@b.c"), recipient="a@b.c", key="k")
     assert isinstance(told, TryLater)

@@ -22,19 +22,19 @@ from webordinary.entrypoints.executor import Progress, execute
 from webordinary.operations.cloud_setup import DEFINITION, shipped_definition
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.cloud import aws_settings, check_cloud, cloud_publisher
-from webordinary.wiring.container import METADATA_VARIABLE, task_name
+from webordinary.wiring.cloud import AwsPlatform, aws_settings
+from webordinary.wiring.platform import platform_of
 from webordinary.wiring.settings import load
-from webordinary.wiring.stores import open_repositories, open_workflow
+from webordinary.wiring.worker import METADATA_VARIABLE, task_name
 
 AMELIA = Lane("amelia", "scott")
 
 
 def test_one_machine_is_the_default_and_the_file_or_the_environment_chooses(tmp_path: Path) -> None:
-    assert not load(tmp_path, {}).in_cloud
-    assert load(tmp_path, {"WEBORDINARY_BACKEND": "aws"}).in_cloud
+    assert platform_of(load(tmp_path, {})).traits.is_local
+    assert not platform_of(load(tmp_path, {"WEBORDINARY_BACKEND": "aws"})).traits.is_local
     (tmp_path / "webordinary.toml").write_text('backend = "aws"\n[cloud]\nblobs_bucket = "b"\n')
-    assert load(tmp_path, {}).in_cloud
+    assert not platform_of(load(tmp_path, {})).traits.is_local
     assert load(tmp_path, {}).cloud.blobs_bucket == "b"
     assert load(tmp_path, {"WEBORDINARY_CLOUD_BLOBS_BUCKET": "c"}).cloud.blobs_bucket == "c"
 
@@ -89,7 +89,7 @@ def test_names_that_operators_have_are_honoured(tmp_path: Path) -> None:
 
 
 def test_each_project_has_places_of_its_own(environment: dict[str, str], tmp_path: Path) -> None:
-    publisher = cloud_publisher(load(tmp_path))
+    publisher, _ = AwsPlatform(load(tmp_path)).sites()
     assert publisher.address("amelia", Place.PREVIEW).endswith("/edit.amelia/")
     assert publisher.address("amelia", Place.LIVE) == "https://amelia/"
 
@@ -99,18 +99,19 @@ async def test_a_start_without_tables_is_refused_in_a_sentence(
 ) -> None:
     monkeypatch.setenv("WEBORDINARY_CLOUD_PREFIX", "nothing-there")
     with pytest.raises(SchemaMismatch, match="nothing-there-jobs"):
-        await check_cloud(load(tmp_path))
+        await platform_of(load(tmp_path)).check()
 
 
 async def test_no_repository_is_made_where_it_would_be_lost(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
+    _, repositories = platform_of(load(tmp_path)).sites()
     with pytest.raises(NotFound, match="--repo URL"):
-        await open_repositories(load(tmp_path)).create("amelia", tmp_path)
+        await repositories.create("amelia", tmp_path)
 
 
 def test_without_a_state_machine_nobody_follows(environment: dict[str, str], tmp_path: Path) -> None:
-    assert open_workflow(load(tmp_path)) is None
+    assert platform_of(load(tmp_path)).workflow() is None
 
 
 # --- who we are -----------------------------------------------------------------------------------

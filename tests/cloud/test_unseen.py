@@ -53,7 +53,7 @@ async def put(account: Account, raw: bytes, key: str = "") -> str:
 
 async def looked(account: Account, backend: Backend, *, since: float = 0.0, limit: int = 100) -> Found:
     return await find_unseen(
-        account.settings, backend, since=since, limit=limit, told=lambda _done, _of: None
+        account.settings, backend, since=since, limit=limit, progress=lambda _done, _of: None
     )
 
 

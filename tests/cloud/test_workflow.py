@@ -17,7 +17,7 @@ from webordinary.core.mail import MailId
 from webordinary.operations.cloud_setup import execution_of, let_in
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.cloud import cloud_workflow
+from webordinary.wiring.cloud import AwsPlatform
 
 AMELIA = Lane("amelia", "scott")
 CLOCK = SystemClock()
@@ -31,7 +31,7 @@ def follow(account: Account, backend: Backend) -> Callable[[str], Any]:
         await let_in(account.settings, AMELIA, CLOCK)
         job = Job(JobId(CLOCK.unique()), AMELIA, instruction, f"<{CLOCK.unique()}>", Arrival.INTERRUPT)
         await backend.broker.submit(job)
-        workflow = cloud_workflow(account.settings)
+        workflow = AwsPlatform(account.settings).workflow()
         assert workflow is not None
         mail = MailId(f"mail-{job.id}")
         await workflow.start(mail, AMELIA, job.id)
@@ -163,7 +163,7 @@ async def test_the_same_mail_starts_one_execution(
     account: Account, backend: Backend, follow: Callable[[str], Any]
 ) -> None:
     mail, job = await follow("do it")
-    workflow = cloud_workflow(account.settings)
+    workflow = AwsPlatform(account.settings).workflow()
     assert workflow is not None
     await workflow.start(mail, AMELIA, job)
     async with working(backend):

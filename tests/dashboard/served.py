@@ -11,7 +11,7 @@ from tests.dashboard.seed import Story, StoryClock, seed
 from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
-from webordinary.dashboard.server import serving
+from webordinary.dashboard.app import serving
 
 UP_WITHIN_SECONDS = 60.0
 

@@ -13,7 +13,7 @@ from webordinary.core.claim import Claim, Delivery
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.outcome import Done
 from webordinary.core.work import AgentEvent, EventKind
-from webordinary.dashboard.server import serving
+from webordinary.dashboard.app import serving
 
 SOON = 20.0  # seconds, on the slowest machine
 
@@ -76,7 +76,7 @@ async def test_an_agents_words_are_told_as_they_come(house: House, line: httpx.A
         assert first == ["There are four pages. I begin with the first.", "Edit index.html"]
         await house.backend.journal.tell(delivery, [AgentEvent(EventKind.SAID, "<b>Nearly</b> there\n")])
         name, told = await anext(stream)
-        assert (name, told["text"], told["kind"]) == ("told", "<b>Nearly</b> there\n", "said")  # type: ignore[index]
+        assert (name, told["text"], told["kind"]) == ("agent", "<b>Nearly</b> there\n", "said")  # type: ignore[index]
         await house.backend.broker.settle(delivery, Done("done"), more=False)
         assert await anext(stream) == ("ended", {})
         with pytest.raises(StopAsyncIteration):

@@ -30,7 +30,7 @@ PAGES = [
     "/dead",
     "/metrics",
     "/api",
-    "/door",
+    "/sign-in",
 ]
 
 
@@ -53,7 +53,7 @@ async def test_every_page_teaches_when_there_is_nothing_yet(empty_house: House, 
     async with empty_house.client() as client:
         page = await text(client, path)
     assert "<h1" in page
-    if path not in {"/api", "/door"}:
+    if path not in {"/api", "/sign-in"}:
         assert 'class="empty"' in page or 'class="card empty"' in page
 
 

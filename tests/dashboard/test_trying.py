@@ -11,11 +11,11 @@ import pytest
 
 from tests.dashboard.conftest import HOST, TOKEN, House
 from tests.dashboard.seed import SCOTT, picture
-from tests.dashboard.test_door import csrf
+from tests.dashboard.test_sign_in import csrf
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.mail import MailState
 from webordinary.dashboard.app import create_app
-from webordinary.dashboard.front import FIELD_BYTES_MAX
+from webordinary.dashboard.rendering import FIELD_BYTES_MAX
 from webordinary.dashboard.try_it import FILE_BYTES_MAX
 
 

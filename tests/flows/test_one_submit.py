@@ -18,8 +18,8 @@ from webordinary.dashboard.app import create_app
 from webordinary.entrypoints.cli.main import main
 from webordinary.ports.backend import Backend
 from webordinary.wiring.mail import open_mail_room
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import load
-from webordinary.wiring.stores import open_backend
 from webordinary.wiring.web import dashboard_parts
 
 TOKEN = "a-token-of-the-tests-0123456789"

@@ -24,8 +24,8 @@ from webordinary.core.views import JobView, WorkerView
 from webordinary.dispatch.submit import Request, submit
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import load
-from webordinary.wiring.stores import open_backend
 
 T = TypeVar("T")
 

@@ -24,8 +24,8 @@ from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.ports.backend import Backend
 from webordinary.ports.outbox import LetterState
 from webordinary.wiring.mail import open_mail_room
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import load
-from webordinary.wiring.stores import open_backend
 
 US = "edit@sites.example"
 SCOTT, MARY = "scott@proven.example", "mary@quiet.example"

@@ -276,15 +276,15 @@ def test_ctrl_c_is_no_traceback(home: Home) -> None:
     assert len(home.jobs()) == 1
 
 
-def test_a_mistake_of_ours_is_told_as_one(
+def test_a_bug_of_ours_is_named_as_one(
     used: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("no such luck")
 
-    monkeypatch.setattr("webordinary.entrypoints.cli.desk.open_backend", broken)
+    monkeypatch.setattr("webordinary.entrypoints.cli.context.platform_of", broken)
     assert main(used.words("status")) == 70
-    assert "RuntimeError: no such luck; this is a mistake in webordinary itself" in capsys.readouterr().err
+    assert "RuntimeError: no such luck; this is a bug in webordinary" in capsys.readouterr().err
     monkeypatch.setenv("WEBORDINARY_DEBUG", "1")
     with pytest.raises(RuntimeError):
         main(used.words("status"))

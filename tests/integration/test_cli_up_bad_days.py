@@ -20,11 +20,19 @@ from tests.needs import needs
 from webordinary.core.errors import StoreBusy
 from webordinary.core.job import JobState
 from webordinary.entrypoints.cli import main, up
-from webordinary.entrypoints.cli.desk import opened
+from webordinary.entrypoints.cli.context import open_context
+from webordinary.operations.running import (
+    FILE_NAME,
+    LOCK_FILE,
+    Running,
+    Wish,
+    chosen_ports,
+    only_one,
+    running,
+)
 from webordinary.system import supervisor as module
 from webordinary.system.clock import SystemClock
 from webordinary.system.supervisor import Supervisor
-from webordinary.wiring.running import FILE_NAME, LOCK_FILE, Running, Wish, chosen_ports, only_one, running
 from webordinary.wiring.settings import load
 
 __all__ = ["home"]
@@ -130,7 +138,10 @@ async def test_nothing_is_called_up_before_it_answers(
 ) -> None:
     monkeypatch.setattr(up, "SHOWN_WITHIN_SECONDS", 0.0)
     up.log.addHandler(caplog.handler)
-    with caplog.at_level(logging.WARNING, up.log.name), opened(load(home.folder, {}), create=True) as desk:
+    with (
+        caplog.at_level(logging.WARNING, up.log.name),
+        open_context(load(home.folder, {}), create=True) as context,
+    ):
         smtp, http, sites = chosen_ports([Wish(0, "x", "--x")] * 3)
         ports = Running(os.getpid(), smtp, http, sites)
         plan = up.Plan(ports, {"mail": (), "worker 1": (), "web": ()}, "nobody")
@@ -139,7 +150,7 @@ async def test_nothing_is_called_up_before_it_answers(
             """Nobody dies."""
 
         supervisor = Supervisor({}, SystemClock(), print, bury)
-        greeting = asyncio.create_task(up.greet(Namespace(json=True), desk, supervisor, plan, "token"))
+        greeting = asyncio.create_task(up.greet(Namespace(json=True), context, supervisor, plan, "token"))
         while not caplog.messages:
             await asyncio.sleep(0.01)
         assert not greeting.done()
@@ -156,9 +167,9 @@ A_STORE_THAT_IS_LOST = """
 import sys
 from webordinary.entrypoints.cli import main, up
 look = up.silent
-async def lost(desk, *rest):
-    desk.backend.close()
-    return await look(desk, *rest)
+async def lost(context, *rest):
+    context.backend.close()
+    return await look(context, *rest)
 up.silent = lost
 sys.exit(main.main(sys.argv[1:]))
 """

@@ -12,7 +12,7 @@ from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done
 from webordinary.dispatch.submit import Request
-from webordinary.entrypoints.cli.desk import Desk, opened
+from webordinary.entrypoints.cli.context import Context, open_context
 from webordinary.entrypoints.cli.main import main
 from webordinary.entrypoints.cli.submit import submit_and_wait
 from webordinary.wiring.settings import load
@@ -21,19 +21,19 @@ SCOTT, JOHN = Lane("amelia", "scott"), Lane("bakery", "john")
 W1 = WorkerId("vm.2848.k7p2mq")
 
 
-def at_desk(home: Path, what: Callable[[Desk], Awaitable[None]]) -> None:
-    async def done(desk: Desk) -> None:
-        await what(desk)
+def in_context(home: Path, what: Callable[[Context], Awaitable[None]]) -> None:
+    async def done(context: Context) -> None:
+        await what(context)
 
-    with opened(load(home), create=True) as desk:
-        asyncio.run(done(desk))
+    with open_context(load(home), create=True) as context:
+        asyncio.run(done(context))
 
 
 class LateGatekeeper:
     """The real one, and right after it has looked a worker claims the lane."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk, self._real = desk, desk.backend.gatekeeper
+    def __init__(self, context: Context) -> None:
+        self._desk, self._real = context, context.backend.gatekeeper
 
     async def owner(self, lane: Lane) -> Ownership | None:
         found = await self._real.owner(lane)
@@ -45,20 +45,20 @@ class LateGatekeeper:
 def test_a_lane_that_was_claimed_meanwhile_is_not_said_to_be_nobodys(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def submit(desk: Desk) -> None:
-        object.__setattr__(desk.backend, "gatekeeper", LateGatekeeper(desk))
+    async def submit(context: Context) -> None:
+        object.__setattr__(context.backend, "gatekeeper", LateGatekeeper(context))
         request = Request(SCOTT, "Bigger letters", policy=Arrival.QUEUE)
-        await submit_and_wait(argparse.Namespace(request=request, wait=None, json=False), desk)
+        await submit_and_wait(argparse.Namespace(request=request, wait=None, json=False), context)
 
-    at_desk(tmp_path, submit)
+    in_context(tmp_path, submit)
     said = capsys.readouterr().out
     assert f"{W1} holds it and starts its next job now" in said
     assert "nobody holds" not in said
 
 
 def test_why_gives_an_estimate_and_the_latest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def busy(desk: Desk) -> None:
-        broker = desk.backend.broker
+    async def busy(context: Context) -> None:
+        broker = context.backend.broker
         for number, lane in enumerate((SCOTT, SCOTT, SCOTT, JOHN)):
             await broker.submit(Job(JobId(f"j{number}"), lane, "x", f"<{number}>", Arrival.QUEUE))
         (claim,) = (await broker.claim(W1, room=1, wait=0, only=SCOTT)).claims
@@ -67,9 +67,9 @@ def test_why_gives_an_estimate_and_the_latest(tmp_path: Path, capsys: pytest.Cap
         await asyncio.sleep(0.2)
         await broker.settle(first, Done(), more=False)
         assert await broker.next_job(claim, wait=0) is not None
-        await broker.keep(Presence(W1, 1, desk.clock.now()), [claim])
+        await broker.keep(Presence(W1, 1, context.clock.now()), [claim])
 
-    at_desk(tmp_path, busy)
+    in_context(tmp_path, busy)
     assert main(["why", "--home", str(tmp_path)]) == 0
     scott, john = capsys.readouterr().out.splitlines()
     assert "owner busy" in scott

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from webordinary.entrypoints.cli import demo, stage
+from webordinary.entrypoints.cli.demo import command as demo
+from webordinary.entrypoints.cli.demo import stage
+from webordinary.entrypoints.cli.demo.scenes import SCENES
 from webordinary.entrypoints.cli.main import main
-from webordinary.entrypoints.cli.scenes import SCENES
 
 
 def played(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -66,7 +67,7 @@ def test_a_pool_that_does_not_do_its_work_is_not_taken_for_one_that_does(
     """A demo that can't fail shows nothing."""
     monkeypatch.setattr(stage, "WORKER", (*stage.WORKER, "--only", "no/body"))
     monkeypatch.setattr(demo, "SCENES", SCENES[scene : scene + 1])
-    monkeypatch.setattr("webordinary.entrypoints.cli.scenes.WITHIN_SECONDS", 0.5)
+    monkeypatch.setattr("webordinary.entrypoints.cli.demo.scenes.WITHIN_SECONDS", 0.5)
     monkeypatch.setattr(demo, "FIRST_RELEASE_SECONDS", 0.5)
     assert main(["demo"]) == 1
     assert "NOT SEEN" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from webordinary.operations.first_start import SAMPLES, UNFINISHED, onboard_samp
 from webordinary.ports.backend import Backend
 from webordinary.sites.git.repositories import GitRepositories
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.folders import repositories_folder
+from webordinary.wiring.embedded import repositories_folder
 from webordinary.wiring.settings import load
 
 __all__ = ["home"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from webordinary.core.errors import BadInput
-from webordinary.wiring.home_secrets import dashboard_token, signing_key, store_identity
+from webordinary.wiring.embedded import EmbeddedPlatform, dashboard_token
 from webordinary.wiring.settings import Settings
 
 AT_ONCE = 6
@@ -23,8 +23,8 @@ def test_processes_that_start_at_once_have_the_same_secret(tmp_path: Path) -> No
 
 
 def test_a_secret_stays(tmp_path: Path) -> None:
-    settings = Settings(tmp_path)
-    assert signing_key(settings) == signing_key(settings) != dashboard_token(tmp_path).encode()
+    home = EmbeddedPlatform(Settings(tmp_path))
+    assert home.signing_key() == home.signing_key() != dashboard_token(tmp_path).encode()
 
 
 def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:
@@ -34,9 +34,10 @@ def test_an_empty_file_is_no_secret(tmp_path: Path) -> None:
 
 
 def test_every_home_is_another_store(tmp_path: Path) -> None:
-    one, other = Settings(tmp_path / "one"), Settings(tmp_path / "other")
-    assert store_identity(one) == store_identity(one) != store_identity(other)
-    before = store_identity(one)
-    (one.home / "token.key").unlink(missing_ok=True)
-    signing_key(one)
-    assert store_identity(one) == before, "a key may be changed while workers run"
+    one, other = (EmbeddedPlatform(Settings(tmp_path / name)) for name in ("one", "other"))
+    assert one.store_id() == one.store_id() != other.store_id()
+    before = one.store_id()
+    one.signing_key()
+    (tmp_path / "one" / "token.key").unlink()
+    one.signing_key()
+    assert one.store_id() == before, "a key may be changed while workers run"

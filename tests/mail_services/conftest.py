@@ -33,7 +33,7 @@ from webordinary.mail.services.endpoint import InboundDoor
 from webordinary.ports.backend import Backend
 from webordinary.ports.resolver import Resolver
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.folders import store_path
+from webordinary.wiring.embedded import store_path
 from webordinary.wiring.mail_services import open_inbound_door
 from webordinary.wiring.settings import MailSettings
 

@@ -10,8 +10,8 @@ from tests.smtp.line import ADDRESS, listening
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState
 from webordinary.wiring.mail import open_mail_room
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import MailSettings, Settings, load, read
-from webordinary.wiring.stores import open_backend
 
 
 def settings(home: Path, mail: MailSettings) -> Settings:

@@ -65,7 +65,7 @@ DRIVING = {  # where an extra may be imported, and which
     "src/webordinary/dashboard/": WEB_EXTRA,
     "src/webordinary/reply/rendering.py": {"jinja2", "markupsafe"},
     "src/webordinary/backends/aws/": AWS_EXTRA,
-    "src/webordinary/entrypoints/cli/screen.py": {"rich"},
+    "src/webordinary/entrypoints/cli/demo/screen.py": {"rich"},
 }
 
 

@@ -9,7 +9,7 @@ from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.views import HeadView, LaneView
-from webordinary.entrypoints.cli.screen import Board, Lines, Nothing, screen
+from webordinary.entrypoints.cli.demo.screen import Board, Lines, Nothing, screen
 
 
 class Terminal(io.StringIO):

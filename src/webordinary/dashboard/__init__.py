@@ -1,1 +1,1 @@
-"""The operator's page and its JSON API: who owns what, what waits and why; and a few deeds, with a token."""
+"""The operator's pages and their JSON API: who owns what, what waits and why; with a token, actions."""

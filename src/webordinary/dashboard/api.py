@@ -18,10 +18,17 @@ from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
 from webordinary.core.waiting import Reason
 from webordinary.core.work import KeptEvent
 from webordinary.dashboard import actions
-from webordinary.dashboard.front import Front
 from webordinary.dashboard.live import NUMBER_MAX
 from webordinary.dashboard.metrics import Metrics, Spread, measure, spread
-from webordinary.dashboard.openapi import Operation, document, page_schema, parameters
+from webordinary.dashboard.openapi import (
+    Operation,
+    Schema,
+    document,
+    page_schema,
+    parameters,
+    schema_of,
+    shape,
+)
 from webordinary.dashboard.queries import (
     Reasoned,
     Summary,
@@ -36,13 +43,13 @@ from webordinary.dashboard.queries import (
 )
 from webordinary.dashboard.query_params import (
     WAIT_SECONDS_MAX,
-    Asked,
     Page,
+    QueryParams,
     body_of,
     lane_of,
     text_of,
 )
-from webordinary.dashboard.schema import Schema, schema_of, shape
+from webordinary.dashboard.rendering import Renderer
 from webordinary.dispatch.submit import Request as Submission
 from webordinary.dispatch.submit import submit
 from webordinary.ports.outbox import LetterStatus
@@ -71,9 +78,9 @@ _DONE = shape({"done": _FLAG})
 class Api:
     """See the module."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, renderer: Renderer) -> None:
         """Answer about these parts."""
-        self._front, self._parts = front, front.parts
+        self._renderer, self._parts = renderer, renderer.parts
         self.operations = self._reads() + self._writes()
 
     def _reads(self) -> list[Operation]:
@@ -215,39 +222,39 @@ class Api:
         ]
 
     async def described(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         return JSONResponse(document(self.operations))
 
     async def overview(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         listed = [(one, parameters(one)) for one in self.operations]
-        return await self._front.page(request, "api.html", operations=listed)
+        return await self._renderer.page(request, "api.html", operations=listed)
 
     # --- reading ----------------------------------------------------------------------------------
 
     async def status(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         return _answer(await summary(self._parts))
 
     async def workers(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         found = await seated(self._parts)
         return _answer({"items": [{**fields(one.worker), "healthy": one.healthy} for one in found]})
 
     async def lanes(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "after", "busy")
+        asked = QueryParams(request, "limit", "after", "busy")
         page = await lanes_page(
             self._parts, limit=asked.limit(), after=asked.lane("after"), busy=asked.flag("busy")
         )
         return _paged(page, _lane)
 
     async def lane(self, request: Request) -> Response:
-        asked, lane, ledger = Asked(request, "limit"), lane_of(request), self._parts.backend.ledger
+        asked, lane, ledger = QueryParams(request, "limit"), lane_of(request), self._parts.backend.ledger
         (found,) = await reasoned(self._parts, [await ledger.lane(lane)])
         return _answer({"lane": _lane(found), "history": await ledger.history(lane, limit=asked.limit())})
 
     async def jobs(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "before", "state", "lane")
+        asked = QueryParams(request, "limit", "before", "state", "lane")
         page = await jobs_page(
             self._parts,
             limit=asked.limit(),
@@ -258,13 +265,13 @@ class Api:
         return _paged(page, _listed)
 
     async def job(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         case = await job_case(self._parts, JobId(text_of(request, "job")))
         letters = [_letter(one) for one in case.letters]
         return _answer({"job": case.job, "why": case.why, "history": case.history, "letters": letters})
 
     async def job_events(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "after", "wait")
+        asked = QueryParams(request, "limit", "after", "wait")
         view = await self._parts.backend.ledger.job(JobId(text_of(request, "job")))
         events = await self._parts.backend.journal.events(
             view.id,
@@ -275,7 +282,7 @@ class Api:
         return _answer({"items": events})
 
     async def mails(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "before", "state")
+        asked = QueryParams(request, "limit", "before", "state")
         page = await mails_page(
             self._parts,
             limit=asked.limit(),
@@ -285,28 +292,28 @@ class Api:
         return _paged(page, fields)
 
     async def letters(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "before", "about")
+        asked = QueryParams(request, "limit", "before", "about")
         page = await letters_page(
             self._parts, limit=asked.limit(), about=asked.text("about"), before=asked.letter("before")
         )
         return _paged(page, _letter)
 
     async def dead(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "before")
+        asked = QueryParams(request, "limit", "before")
         page = await jobs_page(
             self._parts, limit=asked.limit(), lane=None, state=JobState.DEAD, before=asked.job("before")
         )
         return _paged(page, _listed)
 
     async def metrics(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         return _answer(_summed_up(await measure(self._parts)))
 
     # --- changing ---------------------------------------------------------------------------------
 
     async def submit(self, request: Request) -> Response:
-        self._front.keeper.admit(request)
-        Asked(request)
+        self._renderer.keeper.admit(request)
+        QueryParams(request)
         body = await body_of(request, "lane", "instruction", "intent", "arrival")
         if "lane" not in body:
             raise BadInput("'lane' is missing: PROJECT/USER")
@@ -338,8 +345,8 @@ class Api:
         return _answer({"done": await actions.release(self._parts, lane_of(request))})
 
     async def _admitted(self, request: Request) -> None:
-        self._front.keeper.admit(request)
-        Asked(request)
+        self._renderer.keeper.admit(request)
+        QueryParams(request)
         await body_of(request)
 
 

@@ -1,7 +1,9 @@
-"""The dashboard as one app. Whoever starts it binds it to loopback (serving.py)."""
+"""The dashboard as one app, and answering on a port until it is to stop."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -12,17 +14,19 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from webordinary.core.errors import BadInput, NotAllowed, NotFound, WebordinaryError
-from webordinary.dashboard.action_pages import ActionPages
+from webordinary.core.errors import BackendUnavailable, BadInput, NotAllowed, NotFound, WebordinaryError
+from webordinary.dashboard.actions import ActionPages
 from webordinary.dashboard.api import Api
-from webordinary.dashboard.front import Front
 from webordinary.dashboard.guard import Guard, Keeper, SignInNeeded, TooLarge
 from webordinary.dashboard.live import Hub, Streams
-from webordinary.dashboard.mail_pages import MailPages
+from webordinary.dashboard.pages import MailPages, WorkPages
 from webordinary.dashboard.parts import Parts
-from webordinary.dashboard.template_filters import FOLDER
+from webordinary.dashboard.rendering import FOLDER, Renderer
 from webordinary.dashboard.try_it import TryPages
-from webordinary.dashboard.work_pages import WorkPages
+from webordinary.system.http_server import serve_app
+
+STOP_SECONDS = 2
+LINE_SECONDS = 5  # an idle connection is kept so long
 
 STATUSES: tuple[tuple[type[WebordinaryError], int], ...] = (
     (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
@@ -36,18 +40,18 @@ STATUSES: tuple[tuple[type[WebordinaryError], int], ...] = (
 
 def create_app(parts: Parts, *, token: str) -> Starlette:
     """Make the dashboard. Without the token nothing can be changed through it."""
-    front, hub = Front(parts, Keeper(token)), Hub(parts)
-    streams, refusals = Streams(parts, hub), Refusals(front)
+    renderer, hub = Renderer(parts, Keeper(token)), Hub(parts)
+    streams, refusals = Streams(parts, hub), Refusals(renderer)
     app = Starlette(
         routes=[
             Route("/healthz", Health(parts).answer),
             Route("/events", streams.changes),
             Route("/jobs/{job}/events", streams.job),
-            *ActionPages(front).routes(),
-            *TryPages(front).routes(),
-            *WorkPages(front).routes(),
-            *MailPages(front).routes(),
-            *Api(front).routes(),
+            *ActionPages(renderer).routes(),
+            *TryPages(renderer).routes(),
+            *WorkPages(renderer).routes(),
+            *MailPages(renderer).routes(),
+            *Api(renderer).routes(),
             Mount("/static", StaticFiles(directory=FOLDER / "static")),
         ],
         middleware=[Middleware(Guard, hosts=parts.hosts, frames=parts.site_address)],
@@ -71,16 +75,16 @@ class Health:
 
 
 class Refusals:
-    """What people and programs are told when something can't be done."""
+    """What people and programs get when something can't be done."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, renderer: Renderer) -> None:
         """Tell it with these templates."""
-        self._front = front
+        self._renderer = renderer
 
     async def ours(self, request: Request, error: Exception) -> Response:
         """An error of ours: its message is for people."""
         status = next(status for kind, status in STATUSES if isinstance(error, kind))
-        return await self._told(request, status, str(error), type(error).__name__)
+        return await self._refused(request, status, str(error), type(error).__name__)
 
     async def of_http(self, request: Request, error: Exception) -> Response:
         """An address that leads nowhere, a method that it does not have, a form that can't be read."""
@@ -89,21 +93,40 @@ class Refusals:
             HTTPStatus.NOT_FOUND: "There is nothing at this address.",
             HTTPStatus.METHOD_NOT_ALLOWED: "This address can't be asked in this way.",
         }
-        told = known.get(HTTPStatus(error.status_code), error.detail)
-        response = await self._told(request, error.status_code, told, "NotFound")
+        problem = known.get(HTTPStatus(error.status_code), error.detail)
+        response = await self._refused(request, error.status_code, problem, "NotFound")
         response.headers.update(error.headers or {})
         return response
 
-    async def _told(self, request: Request, status: int, told: str, kind: str) -> Response:
+    async def _refused(self, request: Request, status: int, problem: str, kind: str) -> Response:
         if request.url.path.startswith("/api/"):
-            response: Response = JSONResponse({"error": told, "kind": kind}, status)
+            response: Response = JSONResponse({"error": problem, "kind": kind}, status)
         elif status == HTTPStatus.UNAUTHORIZED:
-            response = await self._front.page(request, "door.html", status=status, problem=told)
+            response = await self._renderer.page(request, "sign_in.html", status=status, problem=problem)
         else:
             title = HTTPStatus(status).phrase
-            response = await self._front.page(
-                request, "refusal.html", status=status, title=title, problem=told
+            response = await self._renderer.page(
+                request, "refusal.html", status=status, title=title, problem=problem
             )
         if status == HTTPStatus.UNAUTHORIZED:
             response.headers["www-authenticate"] = "Bearer"
         return response
+
+
+@contextlib.asynccontextmanager
+async def serving(app: Starlette, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
+    """Serve the dashboard in this loop; give the port it really has. No line of a log holds an address."""
+    try:
+        served = await serve_app(
+            app, host, port, timeout_keep_alive=LINE_SECONDS, timeout_graceful_shutdown=STOP_SECONDS
+        )
+    except BackendUnavailable as error:
+        raise BadInput(
+            f"the dashboard {error}; choose another port with --http-port, 0 for any free one"
+        ) from error
+    hub: Hub = app.state.hub
+    try:
+        yield served.port
+    finally:
+        hub.close()
+        await served.stop()

@@ -56,7 +56,7 @@ class Chart:
 
     name: str
     title: str
-    told: str
+    summary: str
     empty: str  # what to do to see something here
     labels: list[Label] = field(default_factory=list)
     dots: list[Dot] = field(default_factory=list)
@@ -111,9 +111,9 @@ def _times(
     name: str, title: str, samples: Sequence[Sample], now: float, *, empty: str, links: bool = False
 ) -> Chart:
     """Samples at their time, on a logarithmic scale: a tenth of a second and ten minutes both matter."""
-    told = _in_words(spread(samples), "job" if links else "claim")
+    summary = _in_words(spread(samples), "job" if links else "claim")
     if not samples:
-        return Chart(name, title, told, empty)
+        return Chart(name, title, summary, empty)
     low, high = _decades([sample.seconds for sample in samples])
     first = samples[0].at
 
@@ -136,7 +136,9 @@ def _times(
     ]
     labels = [Label(LEFT - 6, y(decade), _decade(decade)) for decade in DECADES if low <= decade <= high]
     ends = _ends(first, now)
-    return Chart(name, title, told, empty, [*labels, *ends], dots, legend=sorted({dot.kind for dot in dots}))
+    return Chart(
+        name, title, summary, empty, [*labels, *ends], dots, legend=sorted({dot.kind for dot in dots})
+    )
 
 
 def _decades(values: Sequence[float]) -> tuple[float, float]:
@@ -176,9 +178,9 @@ def _depth(metrics: Metrics) -> Chart:
     for at, depth in steps:
         path += f"H{x(at):.1f}V{y(depth):.1f}"
     path += f"H{x(now):.1f}V{y(0):.1f}Z"
-    told = f"{counted(steps[-1][1], 'job')} open now, at most {most:,} in this window"
+    summary = f"{counted(steps[-1][1], 'job')} open now, at most {most:,} in this window"
     labels = [Label(LEFT - 6, y(value), f"{value:,}") for value in sorted({0, top // 2, top})]
-    return Chart("depth", title, told, empty, [*labels, *_ends(first, metrics.now)], area=path)
+    return Chart("depth", title, summary, empty, [*labels, *_ends(first, metrics.now)], area=path)
 
 
 def _claims(metrics: Metrics) -> Chart:
@@ -193,7 +195,7 @@ def _claims(metrics: Metrics) -> Chart:
         buckets[min(int((at - first) / seconds), BUCKETS - 1)][kind] += 1
     most = max(bucket.total() for bucket in buckets)
     whole = Counter(kind for _, kind in claims)
-    told = ", ".join(f"{whole[kind]:,} {kind}" for kind in CLAIM_KINDS if whole[kind])
+    summary = ", ".join(f"{whole[kind]:,} {kind}" for kind in CLAIM_KINDS if whole[kind])
     room = HEIGHT - TOP - BOTTOM
     labels = [
         Label(LEFT - 6, HEIGHT - BOTTOM - room * value / most, f"{value:,}")
@@ -202,7 +204,7 @@ def _claims(metrics: Metrics) -> Chart:
     return Chart(
         "claims",
         title,
-        told,
+        summary,
         empty,
         [*labels, *_ends(first, metrics.now)],
         blocks=_columns(buckets, most, seconds),

@@ -1,4 +1,4 @@
-"""At the door: who may change anything, which names we answer to, and what a browser may do with our pages.
+"""Who may change anything, which names we answer to, and what a browser may do with our pages.
 
 Reading needs no token: we listen on loopback only, and no other site's script can read our answers. Changing
 anything needs the token that `up` prints, as a bearer token or as a cookie that is derived from it.

@@ -16,7 +16,7 @@ from webordinary.core.errors import BackendUnavailable, WebordinaryError
 from webordinary.core.job import ENDED, JobId
 from webordinary.core.to_json import to_json
 from webordinary.dashboard.parts import Parts
-from webordinary.dashboard.query_params import Asked, text_of
+from webordinary.dashboard.query_params import QueryParams, text_of
 
 log = logging.getLogger("webordinary.dashboard")
 
@@ -115,7 +115,7 @@ class Hub:
 
 
 class Listener:
-    """One page's ear: what changed since it was last told, never more than the names of the topics."""
+    """One page's subscription: what changed since its last message, as names of topics only."""
 
     def __init__(self) -> None:
         """Nothing has changed yet."""
@@ -153,7 +153,7 @@ async def job_stream(parts: Parts, hub: Hub, job: JobId, after: int) -> AsyncIte
         )
         for event in events:
             after = event.number
-            yield message("told", to_json(event), number=event.number)
+            yield message("agent", to_json(event), number=event.number)
         if ended and not events:
             yield message("ended", {})
             return
@@ -185,12 +185,12 @@ class Streams:
 
     async def changes(self, request: Request) -> StreamingResponse:
         """`/events`: which topics changed."""
-        Asked(request)
+        QueryParams(request)
         return _sse(self._hub.stream())
 
     async def job(self, request: Request) -> StreamingResponse:
         """`/jobs/ID/events`: what the agent does."""
-        asked = Asked(request, "after")
+        asked = QueryParams(request, "after")
         view = await self._parts.backend.ledger.job(JobId(text_of(request, "job")))
         last = request.headers.get("last-event-id", "")
         after = int(last) if last.isascii() and last.isdecimal() and len(last) < len(str(NUMBER_MAX)) else 0

@@ -1,20 +1,66 @@
-"""The API's description, made from the same list of operations that answers."""
+"""The OpenAPI document, with schemas of what `core.to_json` makes of our types."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import types
+import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from webordinary import __version__
 from webordinary.core.job import JobState
+from webordinary.core.lane import Lane
 from webordinary.core.mail import MailState
 from webordinary.dashboard.live import NUMBER_MAX
 from webordinary.dashboard.query_params import CURSOR_CHARACTERS, PAGE, PAGE_MAX, WAIT_SECONDS_MAX
-from webordinary.dashboard.schema import Schema, shape
+
+Schema = Mapping[str, object]
+
+_SIMPLE: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def schema_of(kind: object) -> Schema:
+    """Describe what `plain` makes of a value of this type."""
+    if kind is types.NoneType:
+        return {"type": "null"}
+    while isinstance(kind, typing.NewType):
+        kind = kind.__supertype__
+    if kind in _SIMPLE:
+        return {"type": _SIMPLE[kind]}
+    if kind is Lane:
+        return {"type": "string", "examples": ["amelia/scott"]}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"type": "string", "enum": [one.value for one in kind]}
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        return shape({field.name: schema_of(hints[field.name]) for field in dataclasses.fields(kind)})
+    return _of_generic(typing.get_origin(kind), typing.get_args(kind))
+
+
+def _of_generic(origin: object, given: Sequence[object]) -> Schema:
+    if origin in (types.UnionType, typing.Union):
+        return {"anyOf": [schema_of(one) for one in given]}
+    if origin in (tuple, list):
+        return {"type": "array", "items": schema_of(given[0])}
+    assert origin is dict, origin
+    return {"type": "object", "additionalProperties": schema_of(given[1])}
+
+
+def shape(properties: Mapping[str, Schema]) -> Schema:
+    """An object with exactly these fields."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -34,7 +80,7 @@ class Operation:
 
     method: str
     path: str
-    told: str
+    summary: str
     answer: Schema
     endpoint: Endpoint
     query: Sequence[str] = ()
@@ -124,11 +170,15 @@ def document(operations: Sequence[Operation]) -> dict[str, object]:
 def _described(operation: Operation) -> dict[str, object]:
     described: dict[str, object] = {
         "operationId": operation.name,
-        "summary": operation.told,
+        "summary": operation.summary,
         "parameters": parameters(operation),
         "responses": {
             "200": _json("What was asked for.", operation.answer),
-            **{str(status): _refusal(told) for status, told in REFUSALS.items() if _may(operation, status)},
+            **{
+                str(status): _refusal(summary)
+                for status, summary in REFUSALS.items()
+                if _may(operation, status)
+            },
         },
     }
     if operation.writes:
@@ -164,9 +214,9 @@ def parameters(operation: Operation) -> list[dict[str, object]]:
     return [*in_path, *in_query]
 
 
-def _json(told: str, schema: Schema) -> dict[str, object]:
-    return {"description": told, "content": {"application/json": {"schema": schema}}}
+def _json(summary: str, schema: Schema) -> dict[str, object]:
+    return {"description": summary, "content": {"application/json": {"schema": schema}}}
 
 
-def _refusal(told: str) -> dict[str, object]:
-    return _json(told, {"$ref": "#/components/schemas/Error"})
+def _refusal(summary: str) -> dict[str, object]:
+    return _json(summary, {"$ref": "#/components/schemas/Error"})

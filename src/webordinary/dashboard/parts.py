@@ -12,9 +12,7 @@ from webordinary.ports.blobs import Blobs
 from webordinary.ports.clock import Clock
 from webordinary.ports.publisher import Publisher
 
-Send = Callable[
-    [str, bytes], Awaitable[None]
-]  # from this address, this mail: in by the front door, as any other
+Send = Callable[[str, bytes], Awaitable[None]]  # from this address, this mail: it comes in as any other
 SentMail = Callable[
     [Letter], Awaitable[bytes | None]
 ]  # a letter's bytes as they went out; None: not kept here

@@ -1,4 +1,4 @@
-"""What was asked for in an address: read strictly, so that a slip is told and never guessed at."""
+"""What was asked for in an address: read strictly, so that a slip is refused, never guessed at."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Page(Generic[T]):
     next: str | None
 
 
-class Asked:
+class QueryParams:
     """The query of an address. A name that means nothing here is refused."""
 
     def __init__(self, request: Request, *names: str) -> None:
@@ -41,8 +41,8 @@ class Asked:
         self._given: dict[str, str] = {}
         for name, value in request.query_params.multi_items():
             if name not in names:
-                told = ", ".join(names) if names else "there are none"
-                raise BadInput(f"{name!r} means nothing here; what can be asked for: {told}")
+                known = ", ".join(names) if names else "there are none"
+                raise BadInput(f"{name!r} means nothing here; what can be asked for: {known}")
             if name in self._given:
                 raise BadInput(f"{name!r} is given twice")
             if not is_storable(value) or len(value) > CURSOR_CHARACTERS:
@@ -110,7 +110,7 @@ class _Flag(Enum):
 
 
 def letter_cursor(about: str, kind: LetterKind) -> str:
-    """Name a letter so that `Asked.letter` finds it."""
+    """Name a letter so that `QueryParams.letter` finds it."""
     return f"{kind.value}:{about}"
 
 

@@ -67,7 +67,7 @@ class Timeline:
     bars: list[Bar]
     marks: list[Mark]
     ticks: list[Tick]
-    told: str  # the picture in words
+    summary: str  # the picture in words
     width: float = WIDTH
     left: float = LEFT
     right: float = WIDTH - RIGHT
@@ -136,7 +136,7 @@ def draw(lane: LaneView, events: Sequence[LaneEvent], jobs: Sequence[JobView], n
         bars=[*_job_bars(ran, axis, now), *_hold_bars(holds, rows, axis)],
         marks=_marks(events, rows, axis),
         ticks=axis.ticks(now),
-        told=_told(lane, holds, ran, now),
+        summary=_summary(lane, holds, ran, now),
     )
 
 
@@ -224,7 +224,7 @@ def _short(worker: str) -> str:
     return worker if len(worker) <= LABEL_CHARACTERS else worker[: LABEL_CHARACTERS - 1] + "…"
 
 
-def _told(lane: LaneView, holds: Sequence[_Hold], jobs: Sequence[JobView], now: float) -> str:
+def _summary(lane: LaneView, holds: Sequence[_Hold], jobs: Sequence[JobView], now: float) -> str:
     holder = f"held by {lane.worker} now" if lane.owned_at(now) else "held by nobody now"
     return f"Timeline of {lane.lane}: {len(holds)} claims and {len(jobs)} jobs shown, {holder}."
 

@@ -1,4 +1,4 @@
-"""The try-it box: a real mail, by the front door, followed until its reply."""
+"""The try-it box: a real mail, sent as any other, followed until its reply; and the overview that has it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,61 @@ from webordinary.core.lane import Lane
 from webordinary.core.mail import FINAL_LETTERS, Letter, MailRecord, MailState
 from webordinary.core.release import Place
 from webordinary.core.text import storable
-from webordinary.dashboard.first_page import Draft, overview
-from webordinary.dashboard.front import SEE_OTHER, Front, text
-from webordinary.dashboard.queries import JobCase, address, job_case, mail_with_message_id, release_of
-from webordinary.dashboard.query_params import Asked, text_of
+from webordinary.dashboard.queries import (
+    JobCase,
+    address,
+    job_case,
+    lanes_page,
+    mail_with_message_id,
+    release_of,
+    sites,
+    summary,
+)
+from webordinary.dashboard.query_params import QueryParams, text_of
+from webordinary.dashboard.rendering import SEE_OTHER, Renderer, text
 from webordinary.ports.outbox import LetterState, LetterStatus
 
 FILE_BYTES_MAX = 10 * 1024 * 1024
 TEXT_CHARACTERS_MAX = 20_000
 SUBJECT_CHARACTERS_MAX = 200
 KEY_CHARACTERS_MAX = 40
+
+LATEST_SHOWN = 12
+ROWS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What stands in the box."""
+
+    sender: str = ""
+    subject: str = "A small change"
+    text: str = 'Change the title to "Spring Sale"'
+    problem: str = ""  # why it was not sent
+    field: str = ""  # which field the problem is about; "": none in particular
+
+
+EXAMPLE = Draft()
+
+
+async def overview(
+    renderer: Renderer, request: Request, draft: Draft = EXAMPLE, *, status: int = 200
+) -> Response:
+    """Make the page."""
+    parts, ledger = renderer.parts, renderer.parts.backend.ledger
+    return await renderer.page(
+        request,
+        "overview.html",
+        status=status,
+        draft=draft,
+        summary=await summary(parts),
+        lanes=await lanes_page(parts, limit=ROWS_SHOWN, after=None, busy=True),
+        sites=await sites(parts),
+        latest=(await ledger.history(None, limit=LATEST_SHOWN))[::-1],
+        jobs=await ledger.jobs(limit=ROWS_SHOWN),
+        can_try=parts.send is not None,
+        mail_address=parts.mail_address,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +90,9 @@ class Step:
 class TryPages:
     """See the module."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, renderer: Renderer) -> None:
         """Send and follow with these parts."""
-        self._front, self._parts = front, front.parts
+        self._renderer, self._parts = renderer, renderer.parts
 
     def routes(self) -> list[Route]:
         """Where they are."""
@@ -59,19 +104,19 @@ class TryPages:
 
     async def box(self, request: Request) -> Response:
         """Where the address leads that a form which came back left in the browser."""
-        Asked(request)
-        return await overview(self._front, request)
+        QueryParams(request)
+        return await overview(self._renderer, request)
 
     async def send(self, request: Request) -> Response:
         try:
-            async with self._front.form(request) as form:
+            async with self._renderer.form(request) as form:
                 return await self._sent(request, form)
         except HTTPException as error:
             if error.status_code != HTTPStatus.BAD_REQUEST:
                 raise
             problem = f"The form could not be read: {error.detail} Nothing was sent."
             draft = Draft(subject="", text="", problem=problem)
-            return await overview(self._front, request, draft, status=error.status_code)
+            return await overview(self._renderer, request, draft, status=error.status_code)
 
     async def _sent(self, request: Request, form: FormData) -> Response:
         """Send what the form says, or give it back with what is wrong: nobody writes a mail twice."""
@@ -91,7 +136,7 @@ class TryPages:
                 sentence(str(error)),
                 error.field if isinstance(error, Unsendable) else "",
             )
-            return await overview(self._front, request, draft, status=status)
+            return await overview(self._renderer, request, draft, status=status)
         return RedirectResponse(f"/try/{key}", SEE_OTHER)
 
     async def _sender(self, given: str) -> str:
@@ -103,14 +148,14 @@ class TryPages:
         return wanted
 
     async def follow(self, request: Request) -> Response:
-        Asked(request, "told")
+        QueryParams(request, "notice")
         key = text_of(request, "key")
         if len(key) > KEY_CHARACTERS_MAX or not key.isalnum():
             raise NotFound("no such mail was sent from here")
         mail = await mail_with_message_id(self._parts, message_id_of(key, self._parts.mail_address))
         case = await job_case(self._parts, mail.job) if mail and mail.job else None
         project = case.job.lane.project if case else ""
-        return await self._front.page(
+        return await self._renderer.page(
             request,
             "try.html",
             mail=mail,
@@ -126,15 +171,15 @@ class TryPages:
 class Unsendable(BadInput):
     """What the box holds can't be made a mail."""
 
-    def __init__(self, field: str, told: str) -> None:
+    def __init__(self, field: str, problem: str) -> None:
         """Say which field it is about."""
-        super().__init__(told)
+        super().__init__(problem)
         self.field = field
 
 
-def sentence(told: str) -> str:
+def sentence(problem: str) -> str:
     """An error's words as a sentence of its own."""
-    return f"{told[:1].upper()}{told[1:].rstrip('.')}."
+    return f"{problem[:1].upper()}{problem[1:].rstrip('.')}."
 
 
 def message_id_of(key: str, mail_address: str) -> str:

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Mapping
 
 from webordinary.wiring.cloud_mail import take_in
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import home_folder, load
-from webordinary.wiring.stores import open_backend
 
 
 def ingest(event: Mapping[str, object], context: object) -> list[dict[str, str]]:

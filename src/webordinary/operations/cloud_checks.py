@@ -27,7 +27,7 @@ class Look:
 
 
 async def look_at_all(settings: Settings) -> list[Look]:
-    """Look at everything; what can't be looked at is told like what is missing."""
+    """Look at everything; what can't be checked counts as missing."""
     looks: tuple[tuple[str, Callable[[Settings, Cloud], Awaitable[Look]]], ...] = (
         ("account", _account),
         ("tables", _tables),
@@ -49,9 +49,11 @@ async def look_at_all(settings: Settings) -> list[Look]:
 
 
 async def _account(settings: Settings, cloud: Cloud) -> Look:
-    told = await cloud.call("sts", "get_caller_identity")
+    answer = await cloud.call("sts", "get_caller_identity")
     return Look(
-        "account", good=True, text=f"{told['Account']} in {aws_settings(settings).region}, as {told['Arn']}"
+        "account",
+        good=True,
+        text=f"{answer['Account']} in {aws_settings(settings).region}, as {answer['Arn']}",
     )
 
 
@@ -96,9 +98,9 @@ async def _workflow(settings: Settings, cloud: Cloud) -> Look:
     if not arn:
         text = f"none is set: jobs are carried out, but no execution follows them; {SETUP} (--role)"
         return Look("workflow", good=False, text=text, needed=False)
-    told = await cloud.call("stepfunctions", "describe_state_machine", stateMachineArn=arn)
-    status = str(told["status"])
-    return Look("workflow", good=status == "ACTIVE", text=f"{told['name']} is {status.lower()}")
+    answer = await cloud.call("stepfunctions", "describe_state_machine", stateMachineArn=arn)
+    status = str(answer["status"])
+    return Look("workflow", good=status == "ACTIVE", text=f"{answer['name']} is {status.lower()}")
 
 
 async def _replies(settings: Settings, cloud: Cloud) -> Look:
@@ -108,11 +110,11 @@ async def _replies(settings: Settings, cloud: Cloud) -> Look:
     address, why_not = settings.mail.address, ""
     for identity in (address, address.rpartition("@")[2]):
         try:
-            told = await cloud.call("sesv2", "get_email_identity", EmailIdentity=identity)
+            answer = await cloud.call("sesv2", "get_email_identity", EmailIdentity=identity)
         except WebordinaryError as error:
             why_not = str(error)
             continue
-        if told.get("VerifiedForSendingStatus"):
+        if answer.get("VerifiedForSendingStatus"):
             return Look("replies", good=True, text=f"leave as {address}; {identity} is verified")
         why_not = f"{identity} is not verified yet."
     text = f"can't leave as {address}: {why_not} Verify it in the mail service"

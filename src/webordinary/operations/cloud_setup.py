@@ -240,8 +240,8 @@ async def execution_of(settings: Settings, mail: str) -> dict[str, Any] | None:
         return None
     execution = f"{arn.replace(':stateMachine:', ':execution:')}:{mail}"
     async with open_cloud(settings) as cloud:
-        told = await cloud.call("stepfunctions", "describe_execution", executionArn=execution)
-    return {name: told.get(name) for name in ("status", "error", "cause", "output")}
+        answer = await cloud.call("stepfunctions", "describe_execution", executionArn=execution)
+    return {name: answer.get(name) for name in ("status", "error", "cause", "output")}
 
 
 # --- a function of ours ---------------------------------------------------------------------------

@@ -55,9 +55,9 @@ class Found:
 
 
 async def find_unseen(
-    settings: Settings, backend: Backend, *, since: float, limit: int, told: Callable[[int, int], None]
+    settings: Settings, backend: Backend, *, since: float, limit: int, progress: Callable[[int, int], None]
 ) -> Found:
-    """Look at every mail that came since then, newest first; `told` hears how far it is."""
+    """Look at every mail that came since then, newest first; `progress` is called after each."""
     store, bucket = buckets(settings), settings.cloud.bucket("mail_bucket")
     listed, is_all = await _listed(store, bucket, settings.cloud.mail_prefix, since)
     unseen: list[Unseen] = []
@@ -67,7 +67,7 @@ async def find_unseen(
         looks = (_look(store, bucket, settings.cloud.mail_prefix, one, backend.mailbox) for one in some)
         unseen += [one for one in await asyncio.gather(*looks) if one is not None]
         looked_at += len(some)
-        told(looked_at, len(listed))
+        progress(looked_at, len(listed))
         if len(unseen) >= limit:
             is_all = is_all and looked_at == len(listed) and len(unseen) == limit
             break
@@ -139,12 +139,12 @@ def _subject(raw: bytes) -> str:
 def events_in(text: str) -> Iterator[Mapping[str, object]]:
     """Read events of the mail service: bare, as a failed call was kept, or as a queue gave them."""
     try:
-        told = json.loads(text)
+        event = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"this is no event of the mail service: {error}") from error
-    if not isinstance(told, dict):
+    if not isinstance(event, dict):
         raise BadInput("this is no event of the mail service")
-    messages = told.get("Messages")
+    messages = event.get("Messages")
     if isinstance(messages, list):
         for message in messages:
             body = message.get("Body") if isinstance(message, dict) else None
@@ -152,8 +152,8 @@ def events_in(text: str) -> Iterator[Mapping[str, object]]:
                 raise BadInput("these messages of a queue have no Body")
             yield from events_in(body)
         return
-    failed = told.get("requestPayload")
-    yield failed if isinstance(failed, dict) else told
+    failed = event.get("requestPayload")
+    yield failed if isinstance(failed, dict) else event
 
 
 async def take_key(settings: Settings, backend: Backend, key: str, *, trust_from: bool) -> MailRecord:

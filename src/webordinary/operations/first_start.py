@@ -15,7 +15,7 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.sites.git.repositories import GitRepositories
 from webordinary.system.durable_folder import make_durable, translated
-from webordinary.wiring.folders import repositories_folder
+from webordinary.wiring.embedded import repositories_folder
 from webordinary.wiring.settings import Settings
 
 SAMPLES = {Lane("amelia", "scott"): "scott@example.com", Lane("bakery", "john"): "john@example.com"}

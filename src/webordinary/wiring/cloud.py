@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.sites.s3_publisher import S3Publisher
 from webordinary.system.s3_client import LaterS3Client
+from webordinary.wiring.platform import Traits, store_id
 from webordinary.wiring.settings import PROJECT, Settings
 
 
@@ -42,35 +44,77 @@ def aws_settings(settings: Settings) -> AwsSettings:
     )
 
 
-def cloud_backend(settings: Settings, clock: Clock) -> Backend:
-    """Open the store. The tables have to be there: `webordinary cloud setup` makes them."""
-    blobs = None
-    if settings.cloud.blobs_bucket:
-        blobs = S3Blobs(buckets(settings), settings.cloud.blobs_bucket)
-    return open_aws(aws_settings(settings), clock, settings.limits, blobs=blobs)
+@dataclass(frozen=True, slots=True)
+class AwsPlatform:
+    """See `Platform`."""
 
+    settings: Settings
 
-async def check_cloud(settings: Settings) -> None:
-    """Refuse to start where something is missing, in one sentence, and not only at the first job."""
-    settings.cloud.bucket("blobs_bucket")
-    settings.cloud.signing_key()
-    await check_aws(aws_settings(settings))
+    @property
+    def traits(self) -> Traits:
+        """See `Platform.traits`."""
+        return Traits(
+            f"the cloud's tables {self.settings.cloud.prefix}-*",
+            is_local=False,
+            mail_service="the cloud's mail service",
+            lanes_need_setup=True,
+            makes_repositories=False,
+        )
 
+    def backend(self, clock: Clock) -> Backend:
+        """Open the store. The tables have to be there: `webordinary cloud setup` makes them."""
+        bucket, blobs = self.settings.cloud.blobs_bucket, None
+        if bucket:
+            blobs = S3Blobs(buckets(self.settings), bucket)
+        return open_aws(aws_settings(self.settings), clock, self.settings.limits, blobs=blobs)
 
-def cloud_publisher(settings: Settings) -> S3Publisher:
-    """Open the buckets of sites: each project has two of its own."""
-    cloud = settings.cloud
+    async def check(self) -> None:
+        """See `Platform.check`."""
+        self.store_id()
+        self.signing_key()
+        await check_aws(aws_settings(self.settings))
 
-    def address(project: str, place: Place) -> str:
-        pattern = cloud.live_address if place is Place.LIVE else cloud.preview_address
-        return pattern.replace(PROJECT, project)
+    def letters(self) -> S3Letters:
+        """See `Platform.letters`."""
+        return S3Letters(buckets(self.settings), self.settings.cloud.bucket("blobs_bucket"))
 
-    return S3Publisher(
-        buckets(settings),
-        address=address,
-        preview_bucket=partial(site_bucket, settings, Place.PREVIEW),
-        live_bucket=partial(site_bucket, settings, Place.LIVE),
-    )
+    def mailer(self) -> SesMailer:
+        """Send through the mail service, as the one address that people write to."""
+        client = _client_of(aws_settings(self.settings), "sesv2", ONE_ATTEMPT)
+        return SesMailer(client, self.settings.mail.address)
+
+    def sites(self) -> tuple[S3Publisher, NoRepositories]:
+        """See `Platform.sites`. Each project has two buckets of its own."""
+        cloud = self.settings.cloud
+
+        def address(project: str, place: Place) -> str:
+            pattern = cloud.live_address if place is Place.LIVE else cloud.preview_address
+            return pattern.replace(PROJECT, project)
+
+        publisher = S3Publisher(
+            buckets(self.settings),
+            address=address,
+            preview_bucket=partial(site_bucket, self.settings, Place.PREVIEW),
+            live_bucket=partial(site_bucket, self.settings, Place.LIVE),
+        )
+        return publisher, NoRepositories()
+
+    def workflow(self) -> StateMachine | None:
+        """Reach the state machine; without one, jobs are carried out and nobody follows them."""
+        arn = self.settings.cloud.state_machine_arn
+        if not arn:
+            return None
+        names = aws_settings(self.settings)
+        return StateMachine(_client_of(names, "stepfunctions"), arn, _route_of(names))
+
+    def signing_key(self) -> bytes:
+        """See `Platform.signing_key`."""
+        return self.settings.cloud.signing_key()
+
+    def store_id(self) -> str:
+        """See `Platform.store_id`. Names of buckets are the same for all the world."""
+        cloud = self.settings.cloud
+        return store_id(f"{cloud.prefix} {cloud.bucket('blobs_bucket')}")
 
 
 def site_bucket(settings: Settings, place: Place, project: str) -> str:
@@ -83,25 +127,6 @@ def site_bucket(settings: Settings, place: Place, project: str) -> str:
 def buckets(settings: Settings) -> LaterS3Client:
     """Reach all buckets."""
     return LaterS3Client(_client_of(aws_settings(settings), "s3"))
-
-
-def cloud_mailer(settings: Settings) -> SesMailer:
-    """Send through the mail service, as the one address that people write to."""
-    return SesMailer(_client_of(aws_settings(settings), "sesv2", ONE_ATTEMPT), settings.mail.address)
-
-
-def cloud_letters(settings: Settings) -> S3Letters:
-    """Open the copies of what was sent."""
-    return S3Letters(buckets(settings), settings.cloud.bucket("blobs_bucket"))
-
-
-def cloud_workflow(settings: Settings) -> StateMachine | None:
-    """Reach the state machine; without one, jobs are carried out and nobody follows them."""
-    if not settings.cloud.state_machine_arn:
-        return None
-    names = aws_settings(settings)
-    client = _client_of(names, "stepfunctions")
-    return StateMachine(client, settings.cloud.state_machine_arn, _route_of(names))
 
 
 def _route_of(names: AwsSettings) -> Route:

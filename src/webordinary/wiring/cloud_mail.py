@@ -76,8 +76,10 @@ def arrived(event: Mapping[str, object]) -> Iterator[Arrived]:
             "this event has no Records: invoke this function from a receipt rule of the mail service"
         )
     for record in records:
-        told = record.get("ses") if isinstance(record, Mapping) else None
-        mail, receipt = (told.get("mail"), told.get("receipt")) if isinstance(told, Mapping) else (None, None)
+        notice = record.get("ses") if isinstance(record, Mapping) else None
+        mail, receipt = (
+            (notice.get("mail"), notice.get("receipt")) if isinstance(notice, Mapping) else (None, None)
+        )
         if not isinstance(mail, Mapping) or not isinstance(receipt, Mapping):
             raise BadInput(
                 "this event tells of no mail with its receipt. An event of the bucket has no verdicts: let "
@@ -115,11 +117,11 @@ async def drop(settings: Settings, key: str, raw: bytes, *, sender: str) -> dict
 def event_of(key: str, *, sender: str, recipients: list[str], verdict: str) -> dict[str, Any]:
     """Make an event as the service makes it, with the same verdict of all its checks."""
     verdicts = {f"{name}Verdict": {"status": verdict} for name in CHECKS}
-    told = {
+    notice = {
         "mail": {"messageId": key, "source": sender},
         "receipt": {"recipients": recipients, **verdicts},
     }
-    return {"Records": [{"eventSource": "aws:ses", "eventVersion": "1.0", "ses": told}]}
+    return {"Records": [{"eventSource": "aws:ses", "eventVersion": "1.0", "ses": notice}]}
 
 
 async def post(settings: Settings, backend: Backend, key: str, raw: bytes, *, sender: str) -> MailRecord:

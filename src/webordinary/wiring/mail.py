@@ -30,10 +30,9 @@ from webordinary.reply.sending import Office, Sender
 from webordinary.sites.images import PillowImages
 from webordinary.system.bounded import Bounded, BoundedReader
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.folders import outbox_folder
-from webordinary.wiring.home_secrets import signing_key
+from webordinary.wiring.embedded import outbox_folder
+from webordinary.wiring.platform import platform_of
 from webordinary.wiring.settings import MailSettings, Settings, credentials, parsed_url
-from webordinary.wiring.stores import open_letters, open_workflow
 
 PORTS = {"smtp": 587, "smtps": 465, "imap": 143, "imaps": 993}
 
@@ -59,21 +58,22 @@ def open_mail_room(
         mail = replace(mail, smtp_port=port)
     if trust_loopback is not None:
         mail = replace(mail, trust_loopback=trust_loopback)
-    clock, key = SystemClock(), signing_key(settings)
+    clock, platform = SystemClock(), platform_of(settings)
+    key = platform.signing_key()
     trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback, mail.addresses)
     checks = OriginChecks(_resolver(mail), clock)
     bounded = Bounded(processes=2)  # a large picture holds up nobody's words
     reception = Reception(
         backend=backend,
-        reader=BoundedReader(bounded, (mail.address.rpartition("@")[2],)),
+        reader=BoundedReader(bounded, (mail.domain,)),
         checks=ChecksWhereNeeded(checks, lambda peer: trust.is_local(peer) and not trust.is_upstream(peer)),
         images=PillowImages(bounded),
         clock=clock,
         trust=trust,
         quotas=mail.quotas,
         token_key=key,
-        workflow=open_workflow(settings),
-        letters=open_letters(settings),
+        workflow=platform.workflow(),
+        letters=platform.letters(),
     )
     mailer, replies_to = _mailer(mail, settings)
     office = Office(
@@ -142,13 +142,13 @@ def _resolver(mail: MailSettings) -> Resolver:
 
 
 def _mailer(mail: MailSettings, settings: Settings) -> tuple[Mailer, str]:
-    letters = open_letters(settings)
-    if not mail.relay and settings.in_cloud:
-        from webordinary.wiring.cloud import cloud_mailer  # noqa: PLC0415 - its extra is needed only there
-
-        return KeepingMailer(_signing(cloud_mailer(settings), mail), letters), "the cloud's mail service"
+    platform = platform_of(settings)
+    letters = platform.letters()
     if not mail.relay:
-        return letters, str(outbox_folder(settings.home))
+        service = platform.mailer()
+        if service is None:
+            return letters, str(outbox_folder(settings.home))
+        return KeepingMailer(_signing(service, mail), letters), platform.traits.mail_service
     url = parsed_url("relay", mail.relay, ("smtp", "smtps"))
     user, password = credentials(url)
     relay = Relay(
@@ -167,7 +167,7 @@ def dkim_signer(mail: MailSettings) -> DkimSigner | None:
     """Who signs our letters, if anybody does; `BadInput` for a key that can't."""
     if not mail.dkim_key:
         return None
-    domain = mail.dkim_domain or mail.address.rpartition("@")[2]
+    domain = mail.dkim_domain or mail.domain
     return open_signer(mail.dkim_selector, domain, Path(mail.dkim_key))
 
 

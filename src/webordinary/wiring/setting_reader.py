@@ -211,7 +211,7 @@ def refuse_unknown(
 
 
 def _refuse_unknown(names: Iterable[str], known: Iterable[str], where: str, prefix: str = "") -> None:
-    """People's slips are told from the ends of names, where they differ."""
+    """Compare the ends of names, where they differ."""
     ends = {name.removeprefix(prefix): name for name in known}
     for name in names:
         if (end := name.removeprefix(prefix)) not in ends:

@@ -45,7 +45,7 @@ HOST_NAME = Like(re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Za-z.:]+\]"), "mail.e
 REGION = Like(re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII), "us-east-1")
 PROJECT = "{project}"
 KEY_CHARACTERS = 32
-_NOT_SETTINGS = {  # ours, but no values: where the home is, what a job's program is told, how bugs are shown
+_NOT_SETTINGS = {  # ours, but no values: where the home is, what a job's program gets, how bugs are shown
     f"{PREFIX}{name}" for name in ("HOME", "JOB", "LANE", "ATTEMPT", "DEBUG")
 }
 _OF_TESTS = f"{PREFIX}TEST_"
@@ -216,11 +216,6 @@ class Settings:
     work: WorkSettings = field(default_factory=WorkSettings)
     cloud: CloudSettings = field(default_factory=CloudSettings)
 
-    @property
-    def in_cloud(self) -> bool:
-        """Whether everything is kept in the cloud."""
-        return self.backend == AWS
-
 
 TOP = {one.name: one for one in settings_of(Settings)}
 LIMITS = tuple(settings_of(Limits, "limits"))
@@ -256,10 +251,10 @@ def read(home: Path, file: Mapping[str, Any], environment: Mapping[str, str]) ->
     refuse_unknown(EVERY, file, ours, path)
     source = (file, environment, path)
     top = given(TOP.values(), *source)
-    in_cloud = top.get("backend") == AWS
-    if in_cloud and importlib.util.find_spec("aiobotocore") is None:
+    is_aws = top.get("backend") == AWS
+    if is_aws and importlib.util.find_spec("aiobotocore") is None:
         raise BadInput("the aws backend needs its extra: pip install 'webordinary[aws]'")
-    clouds = environment if in_cloud else {name: environment[name] for name in ours}  # AWS_... is not for us
+    clouds = environment if is_aws else {name: environment[name] for name in ours}  # AWS_... is not for us
     return Settings(
         home,
         Limits(**given(LIMITS, *source)),

@@ -11,18 +11,20 @@ from webordinary.ports.backend import Backend
 from webordinary.sites.folder_places import ProjectFolder
 from webordinary.sites.server import kept_path
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.folders import sites_folder
-from webordinary.wiring.running import LOOPBACK
+from webordinary.wiring.embedded import sites_folder
+from webordinary.wiring.platform import platform_of
 from webordinary.wiring.settings import Settings
-from webordinary.wiring.stores import open_letters, open_publisher
+
+LOOPBACK = "127.0.0.1"
 
 
 def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, site_address: str) -> Parts:
     """Make what the pages are made of."""
-    address, clock, letters = settings.mail.address, SystemClock(), open_letters(settings)
+    platform, address, clock = platform_of(settings), settings.mail.address, SystemClock()
+    letters, traits, (publisher, _) = platform.letters(), platform.traits, platform.sites()
 
     async def send(sender: str, mail: bytes) -> None:
-        if not settings.in_cloud:
+        if not traits.mail_service:
             await hand_in(LOOPBACK, smtp_port, sender=sender, recipient=address, mail=mail)
             return
         from webordinary.wiring.cloud_mail import post  # noqa: PLC0415 - its extra is needed only there
@@ -42,10 +44,10 @@ def dashboard_parts(settings: Settings, backend: Backend, *, smtp_port: int, sit
         blobs=backend.blobs,
         clock=clock,
         limits=settings.limits,
-        publisher=open_publisher(settings),
-        send=send if settings.cloud.mail_bucket or not settings.in_cloud else None,
+        publisher=publisher,
+        send=send if settings.cloud.mail_bucket or not traits.mail_service else None,
         sent_mail=sent_mail,
-        kept=None if settings.in_cloud else kept,
+        kept=kept if traits.is_local else None,
         mail_address=address,
         site_address=site_address.rstrip("/"),
     )

@@ -171,7 +171,7 @@ function follow() {
   stream?.close();
   streamed = job;
   stream = new EventSource(`${job}?after=${log.dataset.last || new URLSearchParams(log.dataset.stream.split("?")[1]).get("after")}`);
-  stream.addEventListener("told", (event) => tell(log, JSON.parse(event.data)));
+  stream.addEventListener("agent", (event) => tell(log, JSON.parse(event.data)));
   stream.addEventListener("ended", () => {
     stream.close();
     refresh();
@@ -196,7 +196,7 @@ function tell(log, event) {
   if (pinned) log.scrollTop = log.scrollHeight;
 }
 
-// --- a file that is too large: told before it is sent, so that the words in the form are not lost -----------
+// --- a file that is too large: said before it is sent, so that the words in the form are not lost -----------
 
 for (const file of document.querySelectorAll("input[data-megabytes]")) {
   const most = Number(file.dataset.megabytes);
@@ -222,9 +222,9 @@ const here = tabs?.querySelector("[aria-current]");
 if (here) tabs.scrollLeft += Math.max(0, here.getBoundingClientRect().right - tabs.getBoundingClientRect().right);
 for (const picture of document.querySelectorAll(".picture")) picture.scrollLeft = picture.scrollWidth;  // to now
 for (const log of document.querySelectorAll(".log")) log.scrollTop = log.scrollHeight;
-if (new URLSearchParams(location.search).has("told")) {  // told once, not at every reload
+if (new URLSearchParams(location.search).has("notice")) {  // shown once, not at every reload
   const address = new URL(location.href);
-  address.searchParams.delete("told");
+  address.searchParams.delete("notice");
   history.replaceState(null, "", address);
 }
 if (!document.hidden) {

@@ -45,7 +45,11 @@ def add_lane(parser: argparse.ArgumentParser) -> None:
 def add_limit(parser: argparse.ArgumentParser, default: int) -> None:
     """How long a list may get."""
     parser.add_argument(
-        "--limit", type=count, default=default, metavar="N", help=f"at most so many (default: {default})"
+        "--limit",
+        type=count,
+        default=default,
+        metavar="N",
+        help=f"maximum number of rows (default: {default})",
     )
 
 
@@ -62,7 +66,7 @@ def add_before(parser: argparse.ArgumentParser, thing: str) -> None:
     parser.add_argument(
         "--before",
         metavar=thing.upper(),
-        help=f"go on before this {thing}: the last one of the page before",
+        help=f"next page: start before this {thing}",
     )
 
 
@@ -77,7 +81,7 @@ def add_work(parser: argparse.ArgumentParser, *, handler: str) -> None:
     parser.add_argument(
         "--handler",
         choices=HANDLERS,
-        help="who carries jobs out: site edits and publishes the project's site; for trials echo answers "
+        help="what runs the jobs: site edits and publishes the project's site; for trials echo answers "
         "with the instruction, sleep takes as many seconds as it begins with, command runs PROGRAM "
         f"(default: {handler}, or command if there is a PROGRAM)",
     )

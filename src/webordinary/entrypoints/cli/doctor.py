@@ -16,16 +16,16 @@ from functools import partial
 
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.entrypoints.cli.arguments import add_common
-from webordinary.entrypoints.cli.desk import opened
-from webordinary.entrypoints.cli.exits import Exit
-from webordinary.entrypoints.cli.words import GREEN, RED, YELLOW, painted, print_json
+from webordinary.entrypoints.cli.context import open_context
+from webordinary.entrypoints.cli.output import GREEN, RED, YELLOW, Exit, painted, print_json
+from webordinary.operations.running import free_port, running
 from webordinary.sandbox import SandboxUnavailable, choose_sandbox, probe
 from webordinary.sites.camera import why_no_camera
-from webordinary.wiring.folders import store_path
+from webordinary.wiring.embedded import store_path
 from webordinary.wiring.mail_services import open_mail_services, service_names
-from webordinary.wiring.running import free_port, running
-from webordinary.wiring.settings import SANDBOX_OFF, MailSettings, Settings, home_folder, load
-from webordinary.wiring.work import chosen_agent
+from webordinary.wiring.platform import platform_of
+from webordinary.wiring.settings import AWS, SANDBOX_OFF, MailSettings, Settings, home_folder, load
+from webordinary.wiring.worker import chosen_agent
 
 EXTRAS = {
     "mail": ("aiosmtpd", "aiosmtplib", "dkim", "dns", "jinja2", "PIL", "spf"),
@@ -60,21 +60,22 @@ class Finding:
     text: str
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_doctor(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = "The exit code is 0 if everything that is needed is there."
     add_common(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_doctor(args: argparse.Namespace) -> int:
     """Check."""
     findings = [_python(), _git()]
     settings = _settings(args, findings)
-    findings += _extras(EXTRAS | AWS_EXTRA if settings and settings.in_cloud else EXTRAS)
+    findings += _extras(EXTRAS | AWS_EXTRA if settings and settings.backend == AWS else EXTRAS)
     if settings is not None:
         findings += [check(settings) for check in (_home, _agent, _sandbox, _pictures, _mail_in, _mail_out)]
         findings += _mailbox(settings)
-        findings += _cloud(settings) if settings.in_cloud else [_store(settings), *_ports(settings)]
+        is_local = platform_of(settings).traits.is_local
+        findings += [_store(settings), *_ports(settings)] if is_local else _cloud(settings)
     if args.json:
         print_json(findings)
     else:
@@ -137,8 +138,8 @@ def _store(settings: Settings) -> Finding:
 
 
 def _open(settings: Settings) -> str:
-    with opened(settings, create=False) as desk:
-        counts = asyncio.run(desk.backend.ledger.counts())
+    with open_context(settings, create=False) as context:
+        counts = asyncio.run(context.backend.ledger.counts())
         return f"opens, and its schema is known; {sum(counts.values())} jobs"
 
 
@@ -170,8 +171,9 @@ def _pictures(settings: Settings) -> Finding:
 
 def _mail_in(settings: Settings) -> Finding:
     """Every door that mail comes in by."""
-    if settings.in_cloud:
-        return Finding("mail in", Mark.GOOD, "the cloud's mail service")
+    service = platform_of(settings).traits.mail_service
+    if service:
+        return Finding("mail in", Mark.GOOD, service)
     return _tried("mail in", partial(_doors, settings.mail))
 
 
@@ -203,12 +205,12 @@ def _mailbox(settings: Settings) -> list[Finding]:
 
 def _mail_out(settings: Settings) -> Finding:
     """How replies leave, and whether they are signed."""
-    mail = settings.mail
-    if not mail.relay and not settings.in_cloud:
+    mail, service = settings.mail, platform_of(settings).traits.mail_service
+    if not mail.relay and not service:
         return Finding("mail out", Mark.GOOD, "replies stay in the outbox folder; [mail] relay sends them")
     if not mail.dkim_key:
-        said = "the cloud's mail service" if settings.in_cloud else "the relay"
-        return Finding("mail out", Mark.GOOD, f"{said}; to sign with DKIM: [mail] dkim_selector and dkim_key")
+        by = "the relay" if mail.relay else service
+        return Finding("mail out", Mark.GOOD, f"{by}; to sign with DKIM: [mail] dkim_selector and dkim_key")
     return _tried("mail out", partial(_record, mail))
 
 
@@ -235,8 +237,6 @@ def _free(what: str, flag: str, port: int) -> str:
 
 def _cloud(settings: Settings) -> list[Finding]:
     """What a pool needs there. Mail comes in and sites are served without a process of ours."""
-    if importlib.util.find_spec("aiobotocore") is None:
-        return []  # the finding about the extra says it
     from webordinary.operations.cloud_checks import look_at_all
 
     try:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
 from webordinary.entrypoints.cli.arguments import add_home, add_json, port
-from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.logs import start_logging
-from webordinary.entrypoints.cli.stdin import add_until_stdin_closes, when_stdin_closes
+from webordinary.entrypoints.cli.output import Exit
+from webordinary.entrypoints.cli.signals import add_until_stdin_closes, leave_event
 from webordinary.mail.smtp.gateway import SmtpGateway, SmtpListener
 from webordinary.wiring.mail import MailRoom, open_mail_room
 from webordinary.wiring.mail_services import open_inbound_door
+from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import home_folder, load
-from webordinary.wiring.stores import open_backend
 
 if TYPE_CHECKING:
     from webordinary.mail.services.endpoint import InboundDoor
@@ -25,31 +24,34 @@ if TYPE_CHECKING:
 log = logging.getLogger("webordinary.gateway")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_gateway(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = "SIGTERM or Ctrl-C: it takes no further mail, finishes what it is receiving, and leaves."
     parser.add_argument(
-        "--smtp-port", type=port, metavar="PORT", help="where to listen; 0 is a free port (default: 2525)"
+        "--smtp-port",
+        type=port,
+        metavar="PORT",
+        help="SMTP port to listen on; 0 picks a free one (default: 2525)",
     )
     parser.add_argument(
         "--inbound-port",
         type=port,
         metavar="PORT",
-        help="where to listen for mail services, if one is set up; 0 is a free port (default: 2580)",
+        help="port for webhooks of mail services, if one is set up; 0 picks a free one (default: 2580)",
     )
     parser.add_argument(
         "--trust-loopback",
         action="store_true",
         default=None,
-        help="for a local try-out: believe mail from this machine, whoever it says it is from",
+        help="for a local trial: trust the From header of mail from this machine",
     )
     add_until_stdin_closes(parser)
     add_home(parser)
     add_json(parser, "log JSON lines; times are seconds since 1970")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Take mail in and send replies until told to leave."""
+def run_gateway(args: argparse.Namespace) -> int:
+    """Receive mail and send replies until a signal."""
     settings = load(home_folder(args.home))
     start_logging("gateway", as_json=args.json)
     backend = open_backend(settings)
@@ -66,12 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _serve(room: MailRoom, door: InboundDoor | None, *, until_stdin_closes: bool) -> None:
-    leave = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, leave.set)
-    if until_stdin_closes:
-        when_stdin_closes(leave.set)
+    leave = leave_event(until_stdin_closes=until_stdin_closes)
     gateway = SmtpGateway(room.listening, partial(room.reception.receive, may_come_again=True))
     try:
         port = await gateway.start()

@@ -8,7 +8,7 @@ import sys
 import time
 
 from webordinary.core.text import one_line
-from webordinary.entrypoints.cli.words import FAINT, YELLOW, has_colours
+from webordinary.entrypoints.cli.output import FAINT, YELLOW, has_colours
 
 EXTRAS = ("lane", "job", "attempt")
 MESSAGE_CHARACTERS = 2000

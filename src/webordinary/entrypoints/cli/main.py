@@ -13,36 +13,45 @@ from typing import Any
 
 from webordinary import __version__
 from webordinary.core.errors import WebordinaryError
-from webordinary.entrypoints.cli.exits import Exit, exit_for
+from webordinary.entrypoints.cli.output import Exit, exit_for
 
-# One line a command; cli/NAME.py has `configure(parser)` and `run(args) -> int`, and is loaded when used.
+# Its module has `configure_NAME(parser)` and `run_NAME(args) -> int`, and is loaded when it is used.
 COMMANDS = {
-    "up": "bring up the whole system on this machine and keep it running",
-    "demo": "play the three scenarios with real processes and say what was seen",
-    "send": "send a mail in and follow it to the reply",
-    "submit": "queue an instruction in a lane, and wait for its result if you like",
+    "up": "start the whole system on this machine and keep it running",
+    "demo": "run the three scenarios with real processes and check each",
+    "send": "send a mail and follow it to the reply",
+    "submit": "queue an instruction in a lane, and optionally wait for its result",
     "worker": "run one worker",
     "status": "show the pool, the jobs and the lanes that have work",
     "lanes": "list lanes: who holds each, and what it waits for",
     "jobs": "list jobs, newest first",
     "job": "show one job and what happened to it",
-    "why": "say why a lane waits",
-    "undo": "take back the last change of a lane, without asking a model",
-    "redo": "bring back what was undone last",
-    "publish": "make exactly what is previewed live",
+    "why": "explain why a lane waits",
+    "undo": "undo the last change of a lane, without asking a model",
+    "redo": "bring back the last change that was undone",
+    "publish": "make the preview live, exactly as it is",
     "interrupt": "ask the running job of a lane to stop",
-    "release": "take a lane from its owner, or end its parking",
-    "dead": "look after jobs whose attempts ran out",
+    "release": "release a lane from its owner, or unpark it",
+    "dead": "manage dead-letter jobs: those whose attempts ran out",
     "onboard": "let somebody edit a site by mail",
-    "offboard": "take the right to edit a site away",
+    "offboard": "remove somebody's right to edit a site",
     "members": "list sites, and who may edit them from which address",
-    "gateway": "take mail in by SMTP and IMAP, and send replies",
-    "ingest": "take raw mail in from a file, a Maildir or an mbox",
-    "mails": "list what mail came in and what became of it, or show one",
-    "cloud": "set the cloud up, try it with a mail, and look into it",
+    "gateway": "receive mail by SMTP and IMAP, and send replies",
+    "ingest": "import raw mail from a file, a Maildir or an mbox",
+    "mails": "list received mails and what became of each, or show one",
+    "cloud": "set up the cloud, send a test mail, and inspect what is there",
     "web": "serve the dashboard and the sites",
-    "doctor": "check everything that a first run needs, and say how to fix it",
+    "doctor": "check everything that a first run needs, and say how to fix what is missing",
     "simulate": "run the real code on virtual time under faults, or search the protocol exhaustively",
+}
+
+MODULES = {  # of commands that share one; else the module has the command's name
+    **dict.fromkeys(("undo", "redo", "publish"), "submit"),
+    **dict.fromkeys(("why", "interrupt", "release"), "lanes"),
+    **dict.fromkeys(("job", "dead"), "jobs"),
+    **dict.fromkeys(("onboard", "offboard"), "members"),
+    "ingest": "mails",
+    "demo": "demo.command",
 }
 
 
@@ -63,9 +72,9 @@ class CommandParser(argparse.ArgumentParser):
         """Learn the command's arguments."""
         name = self.prog.split()[-1]
         if name in COMMANDS and self.get_default("run") is None:
-            module = importlib.import_module(f"webordinary.entrypoints.cli.{name}")
-            module.configure(self)
-            self.set_defaults(run=module.run)
+            module = importlib.import_module(f"webordinary.entrypoints.cli.{MODULES.get(name, name)}")
+            getattr(module, f"configure_{name}")(self)
+            self.set_defaults(run=getattr(module, f"run_{name}"))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as overloaded there
         """Load, then parse."""
@@ -81,8 +90,8 @@ def build_parser(width: int | None = None) -> CommandParser:
     }
     parser = CommandParser(
         prog="webordinary",
-        description="Generic workers claim lanes, serve each in order, and let go.",
-        epilog="`webordinary COMMAND --help` tells more about a command.",
+        description="Edit web sites by e-mail: generic workers claim lanes, serve each in order, and let go.",
+        epilog="`webordinary COMMAND --help` explains a command.",
         **shape,
     )
     parser.add_argument("--version", action="version", version=f"webordinary {__version__}")
@@ -111,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _say(str(ours), exit_for(ours))
         if os.environ.get("WEBORDINARY_DEBUG"):
             raise
-        where = "this is a mistake in webordinary itself, and WEBORDINARY_DEBUG=1 shows where it is"
+        where = "this is a bug in webordinary, and WEBORDINARY_DEBUG=1 shows where"
         return _say(f"{type(error).__name__}: {error}; {where}", Exit.BUG)
 
 

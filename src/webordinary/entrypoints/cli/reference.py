@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 
 from webordinary.agents.handlers import PASSED_ON
-from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.main import CommandParser, build_parser
+from webordinary.entrypoints.cli.output import Exit
 from webordinary.wiring.setting_reader import PREFIX
 from webordinary.wiring.settings import BACKENDS, FILE_NAME, HANDLERS, LIMITS, Settings, home_folder
 

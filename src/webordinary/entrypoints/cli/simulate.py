@@ -10,7 +10,7 @@ import time
 
 from webordinary.core.errors import BadInput
 from webordinary.entrypoints.cli.arguments import add_json
-from webordinary.entrypoints.cli.exits import Exit
+from webordinary.entrypoints.cli.output import Exit
 from webordinary.simulation.faults import EVERY_FAULT, Fault
 from webordinary.simulation.model import Setup
 from webordinary.simulation.model_faults import check_all_faults, render_trial
@@ -24,7 +24,7 @@ PROGRESS_SECONDS = 5.0
 SHOWN_FAILURES = 5
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_simulate(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser, "print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_simulate(args: argparse.Namespace) -> int:
     """Run what was asked for."""
     if args.exhaustive:
         return _exhaustive(args)

@@ -13,42 +13,41 @@ from webordinary.core.to_json import to_json
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
 from webordinary.entrypoints.cli.arguments import LIST_MAX, add_common
-from webordinary.entrypoints.cli.desk import Desk, at_desk
-from webordinary.entrypoints.cli.exits import Exit
-from webordinary.entrypoints.cli.invocation import typed
+from webordinary.entrypoints.cli.context import Context, in_context
 from webordinary.entrypoints.cli.members import came_back
-from webordinary.entrypoints.cli.words import (
+from webordinary.entrypoints.cli.output import (
     BOLD,
     FAINT,
     YELLOW,
     Cell,
+    Exit,
     ago,
     cause_colour,
     painted,
     print_json,
     state_colour,
     table,
+    typed,
 )
 from webordinary.identify.members import unreachable
+from webordinary.operations.running import LOOPBACK, Running, running
 from webordinary.ports.bounces import Bouncing
-from webordinary.wiring.folders import store_name
-from webordinary.wiring.running import LOOPBACK, Running, running
 
 WATCH_SECONDS = 1.0
 LANES_SHOWN = 20
-LANES_LOOKED_AT = 500  # more are told as "500 and more"
+LANES_LOOKED_AT = 500  # more are shown as "500 and more"
 HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_status(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--watch", action="store_true", help="show it again every second, until Ctrl-C")
+    parser.add_argument("--watch", action="store_true", help="refresh every second, until Ctrl-C")
     add_common(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_status(args: argparse.Namespace) -> int:
     """Show, once or again and again."""
-    return at_desk(args, _watch if args.watch else _once)
+    return in_context(args, _watch if args.watch else _once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,43 +65,43 @@ class Picture:
     bouncing: tuple[Bouncing, ...] = ()  # addresses whose mail comes back
 
 
-async def look(desk: Desk) -> Picture:
+async def look(context: Context) -> Picture:
     """Read everything that `status` shows."""
-    ledger, home = desk.backend.ledger, desk.settings.home
+    ledger, home = context.backend.ledger, context.settings.home
     busy = await ledger.lanes(limit=LANES_LOOKED_AT + 1, busy=True)
     with_work = [lane for lane in busy[:LANES_LOOKED_AT] if lane.depth]
     return Picture(
-        desk.clock.now(),
+        context.clock.now(),
         str(home),
-        store_name(desk.settings),
+        context.platform.traits.store_name,
         await ledger.workers(),
         await ledger.counts(),
-        await desk.reasons(with_work),
+        await context.reasons(with_work),
         len(busy) > LANES_LOOKED_AT,
         running(home),
-        tuple(await unreachable(desk.backend.bounces, desk.backend.directory, limit=LIST_MAX)),
+        tuple(await unreachable(context.backend.bounces, context.backend.directory, limit=LIST_MAX)),
     )
 
 
-async def _once(args: argparse.Namespace, desk: Desk) -> int:
-    picture = await look(desk)
+async def _once(args: argparse.Namespace, context: Context) -> int:
+    picture = await look(context)
     if args.json:
-        print_json(as_json(picture, desk.settings.limits))
+        print_json(as_json(picture, context.settings.limits))
     else:
-        print(in_words(picture, desk))
+        print(in_words(picture, context))
     return Exit.OK
 
 
-async def _watch(args: argparse.Namespace, desk: Desk) -> int:
+async def _watch(args: argparse.Namespace, context: Context) -> int:
     try:
         while True:
-            picture = await look(desk)
+            picture = await look(context)
             if args.json:
-                print_json(as_json(picture, desk.settings.limits), lines=True)
+                print_json(as_json(picture, context.settings.limits), lines=True)
             else:
                 screen = HOME_AND_CLEAR if sys.stdout.isatty() else ""
-                print(f"{screen}{in_words(picture, desk)}\n", flush=True)
-            await desk.clock.sleep(WATCH_SECONDS)
+                print(f"{screen}{in_words(picture, context)}\n", flush=True)
+            await context.clock.sleep(WATCH_SECONDS)
     except asyncio.CancelledError:  # Ctrl-C is how one stops watching
         return Exit.OK
 
@@ -146,14 +145,14 @@ def healthy(worker: WorkerView, limits: Limits, now: float) -> bool:
     return now - worker.seen_at <= SILENT_BEATS * limits.beat_seconds
 
 
-def in_words(picture: Picture, desk: Desk) -> str:
+def in_words(picture: Picture, context: Context) -> str:
     """For people."""
     parts = [
         f"{painted('store', BOLD)}    {picture.store}",
         *_addresses(picture),
-        _pool(picture, desk),
+        _pool(picture, context),
         f"{painted('jobs', BOLD)}     {_counts(picture)}",
-        _lanes(picture, desk),
+        _lanes(picture, context),
         *(
             f"{painted('mail', BOLD)}     {painted(came_back(one, picture.now), YELLOW)}"
             for one in picture.bouncing
@@ -174,13 +173,13 @@ def _addresses(picture: Picture) -> list[str]:
     return [f"{painted('up', BOLD)}       {where}"]
 
 
-def _pool(picture: Picture, desk: Desk) -> str:
+def _pool(picture: Picture, context: Context) -> str:
     title, workers = painted("workers", BOLD), picture.workers
     if not workers:
-        return f"{title}  none; start some with `{typed('up', home=desk.settings.home)}`"
+        return f"{title}  none; start some with `{typed('up', home=context.settings.home)}`"
     slots = sum(worker.slots for worker in workers)
     taken = sum(len(worker.lanes) for worker in workers)
-    rows = [_worker_row(worker, desk.settings.limits, picture.now) for worker in workers]
+    rows = [_worker_row(worker, context.settings.limits, picture.now) for worker in workers]
     head = ("WORKER", "SLOTS", "UP", "SEEN", "STATE", "LANES HELD")
     return (
         f"{title}  {len(workers)}, with {taken} of {counted(slots, 'slot')} taken\n{table(head, rows, '  ')}"
@@ -210,7 +209,7 @@ def _counts(picture: Picture) -> str:
     return ", ".join(shown) or "none yet"
 
 
-def _lanes(picture: Picture, desk: Desk) -> str:
+def _lanes(picture: Picture, context: Context) -> str:
     title, lanes = painted("lanes", BOLD), picture.lanes
     if not lanes:
         return f"{title}    none has work"
@@ -222,7 +221,7 @@ def _lanes(picture: Picture, desk: Desk) -> str:
     many = f"{len(lanes):,} and more" if picture.more_lanes else f"{len(lanes):,}"
     shown = f"{title}    {many} with work\n{table(('LANE', 'STATE', 'JOBS', 'WHY'), rows, '  ')}"
     if len(lanes) > LANES_SHOWN:
-        more = typed("lanes", home=desk.settings.home)
+        more = typed("lanes", home=context.settings.home)
         hidden = "others" if picture.more_lanes else f"{len(lanes) - LANES_SHOWN:,} more"
         shown += painted(f"\n  and {hidden}: {more}", FAINT)
     return shown

@@ -1,28 +1,25 @@
-"""`webordinary submit`: a job into a lane, and back with its result."""
+"""`webordinary submit`, `undo`, `redo` and `publish`: a job into a lane, and back with its result."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
-from dataclasses import dataclass
+from functools import partial
 
 from webordinary.core.errors import BadInput
-from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, Intent, JobId, JobState
+from webordinary.core.job import ENDED, INSTRUCTION_CHARACTERS, Arrival, Duplicate, Intent, JobState
 from webordinary.core.views import JobView
 from webordinary.core.waiting import UNOWNED, Cause, Reason, counted, span
 from webordinary.dispatch.submit import Receipt, Request, submit
 from webordinary.entrypoints.cli.arguments import add_common, add_lane, seconds
-from webordinary.entrypoints.cli.desk import Desk, at_desk
-from webordinary.entrypoints.cli.exits import Exit, exit_of
-from webordinary.entrypoints.cli.invocation import typed
-from webordinary.entrypoints.cli.words import FAINT, clean, painted, print_json, state_colour
+from webordinary.entrypoints.cli.context import Context, in_context
+from webordinary.entrypoints.cli.follow import Follower
+from webordinary.entrypoints.cli.output import Exit, clean, exit_of, painted, print_json, state_colour, typed
 
-LOOK_SECONDS = 0.5  # how often somebody who waits is told what changed
 BYTES_PER_CHARACTER = 4
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_submit(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_lane(parser)
     parser.add_argument("text", metavar="TEXT", help="the instruction; - reads it from standard input")
@@ -40,21 +37,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
+def configure_word(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `undo`, `redo` and `publish`."""
+    add_lane(parser)
+    add_wait(parser)
+    add_common(parser)
+
+
 def add_wait(parser: argparse.ArgumentParser) -> None:
     """How long to wait for a result."""
     parser.add_argument(
         "--wait",
         type=seconds,
         metavar="SECONDS",
-        help="wait so long for the result; the exit code tells how it ended",
+        help="wait up to SECONDS for the result; the exit code says how it ended",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run_submit(args: argparse.Namespace) -> int:
     """Submit, and wait if asked to."""
     policy = Arrival(args.policy) if args.policy else None
     args.request = Request(args.lane, _instruction(args.text), args.id, policy=policy)
-    return at_desk(args, submit_and_wait, create=True)
+    return in_context(args, submit_and_wait, create=True)
+
+
+def run_word(args: argparse.Namespace, *, intent: Intent) -> int:
+    """Submit one word, as a mail of one word would."""
+    args.request = Request(args.lane, intent=intent)
+    return in_context(args, submit_and_wait)
+
+
+configure_undo = configure_redo = configure_publish = configure_word
+run_undo = partial(run_word, intent=Intent.UNDO)
+run_redo = partial(run_word, intent=Intent.REDO)
+run_publish = partial(run_word, intent=Intent.PUBLISH)
 
 
 def _instruction(text: str) -> str:
@@ -69,22 +85,23 @@ def _instruction(text: str) -> str:
         ) from error
 
 
-async def submit_and_wait(args: argparse.Namespace, desk: Desk) -> int:
+async def submit_and_wait(args: argparse.Namespace, context: Context) -> int:
     """Submit `args.request`, and wait if asked to."""
-    backend = desk.backend
+    backend = context.backend
     # An instruction is also for pools that echo or run a program, and know no projects.
     is_edit = args.request.intent is Intent.EDIT
-    receipt = await submit(args.request, backend, desk.clock, any_project=is_edit)
-    told = await _tell(receipt, desk) if not args.json else None
+    receipt = await submit(args.request, backend, context.clock, any_project=is_edit)
+    reported = await _report(receipt, context) if not args.json else None
     if args.wait is None:
         if args.json:
             print_json(_as_json(receipt))
         else:
-            print(f"  to follow it: {typed('job', receipt.stored.job, home=desk.settings.home)}")
+            print(f"  to follow it: {typed('job', receipt.stored.job, home=context.settings.home)}")
         return Exit.OK
     sys.stdout.flush()  # whoever reads this through a pipe wants to know before the wait
-    job = await _Wait(desk, receipt.stored.job, quiet=args.json, told=told).wait(args.wait)
-    reason = await desk.reason(job) if job.state not in ENDED else None
+    follower = Follower(context, quiet=args.json, reported=reported)
+    job = await follower.follow(receipt.stored.job, context.clock.monotonic() + args.wait)
+    reason = await context.reason(job) if job.state not in ENDED else None
     if args.json:
         print_json(_as_json(receipt) | {"result": job, "picked_up": picked_up(job), "why": reason})
     else:
@@ -97,7 +114,7 @@ def picked_up(job: JobView) -> bool:
     return job.started_at is not None
 
 
-# --- what is told ---------------------------------------------------------------------------------
+# --- what is printed -----------------------------------------------------------------------------
 
 
 def _as_json(receipt: Receipt) -> dict[str, object]:
@@ -113,9 +130,9 @@ def _as_json(receipt: Receipt) -> dict[str, object]:
     }
 
 
-async def _tell(receipt: Receipt, desk: Desk) -> tuple[JobState, Cause] | None:
+async def _report(receipt: Receipt, context: Context) -> tuple[JobState, Cause] | None:
     """Say what became of the request; give back why it waits, if that was said."""
-    job, stored = await desk.backend.ledger.job(receipt.stored.job), receipt.stored
+    job, stored = await context.backend.ledger.job(receipt.stored.job), receipt.stored
     if isinstance(stored, Duplicate):
         print(f"{receipt.lane} already has this message id as job {stored.job}; nothing was stored")
     else:
@@ -123,13 +140,13 @@ async def _tell(receipt: Receipt, desk: Desk) -> tuple[JobState, Cause] | None:
         if stored.interrupts:
             print(f"  job {stored.interrupts} is asked to stop in its favour")
     if receipt.owner is not None:
-        now = desk.clock.now()
+        now = context.clock.now()
         print(f"  {receipt.owner.worker} has held the lane for {span(now - receipt.owner.claimed_at)}")
     elif job.state not in ENDED:
-        reason = await desk.reason(job)
+        reason = await context.reason(job)
         # Since the gatekeeper looked, a worker may have come: then the reason names it.
         nobody = "nobody holds the lane yet: " if reason.cause in UNOWNED else ""
-        start = f"; start some with `{typed('up', home=desk.settings.home)}`"
+        start = f"; start some with `{typed('up', home=context.settings.home)}`"
         print(f"  {nobody}{reason.text}{start if reason.cause is Cause.NO_WORKER else ''}")
         return job.state, reason.cause
     return None
@@ -150,41 +167,3 @@ def in_words(job: JobView, reason: Reason | None, waited: float) -> str:
         return f"no worker has picked it up within {span(waited)}{because}"
     word = "still running" if job.state is JobState.RUNNING else f"still {job.state.value}"
     return f"{word} after {span(waited)}{because}"
-
-
-@dataclass(slots=True)
-class _Wait:
-    """Waiting for a job, with a word on standard error whenever something changes."""
-
-    desk: Desk
-    job: JobId
-    quiet: bool
-    told: object = None
-
-    async def wait(self, for_seconds: float) -> JobView:
-        clock, ledger = self.desk.clock, self.desk.backend.ledger
-        deadline = clock.monotonic() + for_seconds
-        try:
-            while True:
-                left = max(deadline - clock.monotonic(), 0.0)
-                view = await ledger.result(self.job, wait=min(left, LOOK_SECONDS))
-                if view.state in ENDED or left <= 0:
-                    return view
-                await self._tell(view)
-        except asyncio.CancelledError:
-            self._say(
-                f"stopped waiting; the job goes on: {typed('job', self.job, home=self.desk.settings.home)}"
-            )
-            raise
-
-    async def _tell(self, view: JobView) -> None:
-        reason = await self.desk.reason(view)
-        now = (view.state, view.attempt) if view.state is JobState.RUNNING else (view.state, reason.cause)
-        if now != self.told:
-            self.told = now
-            running = view.state is JobState.RUNNING
-            self._say(f"running on {view.worker}" if running else f"{view.state.value}: {reason.text}")
-
-    def _say(self, text: str) -> None:
-        if not self.quiet:
-            print(painted(f"  {text}", FAINT, stream=sys.stderr), file=sys.stderr, flush=True)

@@ -16,19 +16,13 @@ from pathlib import Path
 from webordinary.core.claim import Presence
 from webordinary.core.errors import BackendUnavailable, BadInput, StoreBusy
 from webordinary.entrypoints.cli.arguments import add_home, add_json, add_work, chosen_work, count, port
-from webordinary.entrypoints.cli.desk import Desk, opened
+from webordinary.entrypoints.cli.context import Context, open_context
 from webordinary.entrypoints.cli.doctor import EXTRAS
-from webordinary.entrypoints.cli.exits import Exit
-from webordinary.entrypoints.cli.invocation import own_command
 from webordinary.entrypoints.cli.logs import start_logging
+from webordinary.entrypoints.cli.output import Exit, own_command, print_json
 from webordinary.entrypoints.cli.up_greeting import Greeting, as_json, in_words
-from webordinary.entrypoints.cli.words import print_json
 from webordinary.operations.first_start import onboard_samples
-from webordinary.system.supervisor import Supervisor
-from webordinary.wiring.build import name_of_hands, short_host
-from webordinary.wiring.home_secrets import dashboard_token
-from webordinary.wiring.mail_services import open_mail_services, service_names
-from webordinary.wiring.running import (
+from webordinary.operations.running import (
     LOOPBACK,
     Running,
     Wish,
@@ -36,7 +30,12 @@ from webordinary.wiring.running import (
     chosen_ports,
     only_one,
 )
+from webordinary.system.supervisor import Supervisor
+from webordinary.wiring.embedded import dashboard_token
+from webordinary.wiring.mail_services import open_mail_services, service_names
+from webordinary.wiring.platform import platform_of
 from webordinary.wiring.settings import MailSettings, Settings, WorkSettings, home_folder, load
+from webordinary.wiring.worker import handler_name, short_host
 
 log = logging.getLogger("webordinary.up")
 
@@ -45,7 +44,7 @@ LOOK_SECONDS, LOOK_MOST_SECONDS, LOOK_GROWTH = 0.05, 1.0, 1.1
 SITE_ADDRESS_VARIABLE = "WEBORDINARY_WORK_SITE_ADDRESS"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_up(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
         "The first start on an empty home onboards two sample sites. A process that dies is started again, "
@@ -54,26 +53,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=count, default=2, metavar="N", help="worker processes (default: 2)")
     parser.add_argument(
-        "--smtp-port", type=port, metavar="PORT", help="where mail comes in; 0 is a free port (default: 2525)"
+        "--smtp-port", type=port, metavar="PORT", help="SMTP port; 0 picks a free one (default: 2525)"
     )
     parser.add_argument(
         "--http-port",
         type=port,
         default=8025,
         metavar="PORT",
-        help="the dashboard's; 0 is a free port (default: 8025)",
+        help="port of the dashboard; 0 picks a free one (default: 8025)",
     )
     parser.add_argument(
         "--site-port",
         type=port,
         default=8080,
         metavar="PORT",
-        help="where sites are seen; 0 is a free port (default: 8080)",
+        help="port of the sites; 0 picks a free one (default: 8080)",
     )
-    parser.add_argument("--no-samples", action="store_true", help="onboard no sample sites")
+    parser.add_argument("--no-samples", action="store_true", help="do not add the sample sites")
     add_work(parser, handler="site")
     add_home(parser)
-    add_json(parser, "say what runs as one line of JSON, and log JSON lines; times are seconds since 1970")
+    add_json(parser, "print what runs as one line of JSON, and log JSON lines; times are seconds since 1970")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +81,22 @@ class Plan:
 
     ports: Running
     commands: Mapping[str, Sequence[str]]
-    hands: str
+    handler: str
 
 
-def run(args: argparse.Namespace) -> int:
+def run_up(args: argparse.Namespace) -> int:
     """Bring up, stay up, come down."""
     settings = chosen_work(args, load(home_folder(args.home)), handler="site")
-    if settings.in_cloud:
+    if not platform_of(settings).traits.is_local:
         raise BadInput(
             "`up` brings up a system on this machine, and the settings say backend = aws; nothing was "
             "started. Run `webordinary worker` in containers instead: docs/cloud.md"
         )
     start_logging("up", as_json=args.json)
     _refuse_missing_packages()
-    with opened(settings, create=True) as desk, only_one(settings.home):
-        plan = _plan(args, desk.settings)
-        return asyncio.run(_up(args, desk, plan))
+    with open_context(settings, create=True) as context, only_one(settings.home):
+        plan = _plan(args, context.settings)
+        return asyncio.run(_up(args, context, plan))
 
 
 def _refuse_missing_packages() -> None:
@@ -112,7 +111,7 @@ def _refuse_missing_packages() -> None:
 
 def _plan(args: argparse.Namespace, settings: Settings) -> Plan:
     """Refuse here, once, what would only make every process fail."""
-    hands = name_of_hands(settings)
+    handler = handler_name(settings)
     smtp = args.smtp_port if args.smtp_port is not None else settings.mail.smtp_port
     wishes = (
         Wish(smtp, "mail", "--smtp-port", settings.mail.smtp_host),
@@ -122,7 +121,7 @@ def _plan(args: argparse.Namespace, settings: Settings) -> Plan:
     )
     smtp, http, sites, *_ = chosen_ports(wishes)
     ports = Running(os.getpid(), smtp, http, sites)
-    return Plan(ports, _commands(args, settings, ports), hands)
+    return Plan(ports, _commands(args, settings, ports), handler)
 
 
 def _inbound_wish(mail: MailSettings) -> list[Wish]:
@@ -156,25 +155,25 @@ def is_a_try_out(mail: MailSettings) -> bool:
     return mail.trust_loopback or (is_default and not service_names(mail))
 
 
-async def _up(args: argparse.Namespace, desk: Desk, plan: Plan) -> int:
-    settings = desk.settings
+async def _up(args: argparse.Namespace, context: Context, plan: Plan) -> int:
+    settings = context.settings
     plan.ports.write(settings.home)
     if not args.no_samples and settings.handler == "site":
-        await onboard_samples(settings, desk.backend, desk.clock)
-    return await _stay_up(args, desk, plan, dashboard_token(settings.home))
+        await onboard_samples(settings, context.backend, context.clock)
+    return await _stay_up(args, context, plan, dashboard_token(settings.home))
 
 
-async def _stay_up(args: argparse.Namespace, desk: Desk, plan: Plan, token: str) -> int:
+async def _stay_up(args: argparse.Namespace, context: Context, plan: Plan, token: str) -> int:
     async def bury(pid: int) -> None:
-        await _bury(desk, pid)
+        await _bury(context, pid)
 
-    environment = _environment(desk.settings, plan.ports)
-    supervisor = Supervisor(plan.commands, desk.clock, log.warning, bury, environment, refusal=Exit.USAGE)
-    leaving = _Leaving(supervisor, desk.settings.home, plan.ports)
+    environment = _environment(context.settings, plan.ports)
+    supervisor = Supervisor(plan.commands, context.clock, log.warning, bury, environment, refusal=Exit.USAGE)
+    leaving = _Leaving(supervisor, context.settings.home, plan.ports)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leaving.signalled, number)
-    greeting = asyncio.create_task(greet(args, desk, supervisor, plan, token))
+    greeting = asyncio.create_task(greet(args, context, supervisor, plan, token))
     greeting.add_done_callback(leaving.if_failed)
     try:
         await supervisor.run()
@@ -192,21 +191,21 @@ async def _stay_up(args: argparse.Namespace, desk: Desk, plan: Plan, token: str)
 
 
 def _environment(settings: Settings, ports: Running) -> dict[str, str]:
-    """What the processes are told: the settings' own address of the sites goes before ours."""
+    """The environment of the processes: the settings' own address of the sites goes before ours."""
     chosen = settings.work.site_address != WorkSettings().site_address
     address = settings.work.site_address if chosen else ports.sites
     return {**os.environ, SITE_ADDRESS_VARIABLE: address}
 
 
 class _Leaving:
-    """Told once: let everything leave. Told twice: end it."""
+    """First signal: let everything leave. Second: end it."""
 
     def __init__(self, supervisor: Supervisor, home: Path, ports: Running) -> None:
         self._supervisor, self._home, self._ports = supervisor, home, ports
-        self._told = False
+        self._leaving = False
 
     def signalled(self, number: signal.Signals) -> None:
-        if self._told:
+        if self._leaving:
             log.warning("%s again: ending everything at once", number.name)
             self._supervisor.kill()
             return
@@ -218,15 +217,15 @@ class _Leaving:
             self._leave()
 
     def _leave(self) -> None:
-        self._told = True
+        self._leaving = True
         with contextlib.suppress(BackendUnavailable):  # it is only for people to see
             replace(self._ports, leaving=True).write(self._home)
         self._supervisor.drain()
 
 
-async def _bury(desk: Desk, pid: int) -> None:
+async def _bury(context: Context, pid: int) -> None:
     """Free the lanes of a worker that is certainly dead: nobody has to wait for its leases."""
-    backend = desk.backend
+    backend = context.backend
     try:
         for worker in await backend.ledger.workers():
             if (worker.host, worker.pid) == (short_host(), pid):
@@ -238,30 +237,32 @@ async def _bury(desk: Desk, pid: int) -> None:
         log.warning("could not free the lanes of pid %d, their leases will run out: %s", pid, error)
 
 
-async def greet(args: argparse.Namespace, desk: Desk, supervisor: Supervisor, plan: Plan, token: str) -> None:
+async def greet(
+    args: argparse.Namespace, context: Context, supervisor: Supervisor, plan: Plan, token: str
+) -> None:
     """Once everything answers, say what runs where and what to type."""
-    clock, pause = desk.clock, LOOK_SECONDS
+    clock, pause = context.clock, LOOK_SECONDS
     tell_at = clock.monotonic() + SHOWN_WITHIN_SECONDS
-    while missing := await silent(desk, supervisor, plan):
+    while missing := await silent(context, supervisor, plan):
         if clock.monotonic() > tell_at:
             log.warning("not everything is up yet, no answer from: %s", ", ".join(missing))
             tell_at += SHOWN_WITHIN_SECONDS
         await clock.sleep(pause)
         pause = min(pause * LOOK_GROWTH, LOOK_MOST_SECONDS)
     pids = {name: child.pid for name, child in supervisor.children.items()}
-    members = await desk.members()
-    greeting = Greeting(desk.settings, plan.ports, plan.hands, pids, token, members)
+    members = await context.members()
+    greeting = Greeting(context.settings, plan.ports, plan.handler, pids, token, members)
     if args.json:
         print_json(as_json(greeting), lines=True)
     else:
         print(in_words(greeting), flush=True)
 
 
-async def silent(desk: Desk, supervisor: Supervisor, plan: Plan) -> list[str]:
+async def silent(context: Context, supervisor: Supervisor, plan: Plan) -> list[str]:
     """Name what does not answer yet."""
-    ports, mail_host = plan.ports, desk.settings.mail.smtp_host
+    ports, mail_host = plan.ports, context.settings.mail.smtp_host
     try:
-        shown = {worker.pid for worker in await desk.backend.ledger.workers()}
+        shown = {worker.pid for worker in await context.backend.ledger.workers()}
     except StoreBusy:  # somebody writes for long; it will come
         return ["the store"]
     there = {name for name, child in supervisor.children.items() if child.pid in shown}

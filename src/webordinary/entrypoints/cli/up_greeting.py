@@ -8,11 +8,10 @@ from urllib.parse import quote, urlencode
 
 from webordinary.core.site import Member
 from webordinary.core.waiting import counted
-from webordinary.entrypoints.cli.invocation import typed
-from webordinary.entrypoints.cli.words import BOLD, FAINT, painted
-from webordinary.wiring.folders import outbox_folder, store_path
+from webordinary.entrypoints.cli.output import BOLD, FAINT, painted, typed
+from webordinary.operations.running import LOOPBACK, Running
+from webordinary.wiring.embedded import outbox_folder, store_path
 from webordinary.wiring.mail_services import service_names
-from webordinary.wiring.running import LOOPBACK, Running
 from webordinary.wiring.settings import MailSettings, Settings
 
 SITES_SHOWN = 5
@@ -29,7 +28,7 @@ class Greeting:
 
     settings: Settings
     ports: Running
-    hands: str
+    handler: str
     pids: Mapping[str, int]
     token: str
     members: list[Member]
@@ -57,7 +56,7 @@ def in_words(greeting: Greeting) -> str:
     """For people."""
     settings, ports = greeting.settings, greeting.ports
     workers = [pid for name, pid in greeting.pids.items() if name.startswith("worker")]
-    pool = f"{len(workers)} with {counted(settings.slots, 'slot')} each, {greeting.hands}"
+    pool = f"{len(workers)} with {counted(settings.slots, 'slot')} each, {greeting.handler}"
     rows = {
         "dashboard": greeting.dashboard,
         "sites": _sites(greeting),

@@ -1,4 +1,4 @@
-"""`webordinary worker`: one generic worker, until it is told to leave."""
+"""`webordinary worker`: one generic worker, until it is to leave."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ import asyncio
 import logging
 import os
 import signal
+from contextlib import suppress
 
 from webordinary.claim.worker import Shape, Worker
+from webordinary.core.errors import BackendUnavailable, SchemaMismatch
 from webordinary.core.lane import Lane
+from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.waiting import counted
 from webordinary.entrypoints.cli.arguments import add_home, add_json, add_work, chosen_work, seconds
-from webordinary.entrypoints.cli.exits import Exit
 from webordinary.entrypoints.cli.logs import start_logging
-from webordinary.entrypoints.cli.stdin import add_until_stdin_closes, when_stdin_closes
-from webordinary.operations.readiness import ready
+from webordinary.entrypoints.cli.output import Exit
+from webordinary.entrypoints.cli.signals import add_until_stdin_closes, when_stdin_closes
 from webordinary.ports.backend import Backend
-from webordinary.wiring.build import Hands, build_hands, build_worker
-from webordinary.wiring.folders import store_name
-from webordinary.wiring.replies import replies
+from webordinary.system.clock import SystemClock
+from webordinary.wiring.platform import open_backend, platform_of
 from webordinary.wiring.settings import Settings, home_folder, load
-from webordinary.wiring.stores import open_backend
+from webordinary.wiring.worker import OpenHandler, build_worker, open_handler, replies
 
 log = logging.getLogger("webordinary.worker")
 
+FIRST_SECONDS, MOST_SECONDS = 1.0, 30.0  # between two looks
 
-def configure(parser: argparse.ArgumentParser) -> None:
+
+def configure_worker(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
         "SIGTERM or Ctrl-C: it claims nothing more, lets running jobs finish within the grace or hands them "
@@ -40,23 +43,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--exit-when-idle",
         type=seconds,
         metavar="SECONDS",
-        help="leave when there was nothing to do for so long",
+        help="exit after SECONDS without work",
     )
     add_until_stdin_closes(parser)
     add_home(parser)
     add_json(parser, "log JSON lines; times are seconds since 1970")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_worker(args: argparse.Namespace) -> int:
     """Work."""
     settings = chosen_work(args, load(home_folder(args.home)), handler="site")
     shape = Shape(only=args.only, exit_when_idle_seconds=args.exit_when_idle)
     backend = open_backend(settings)
     try:
-        hands = build_hands(settings, backend)
-        presence, worker = build_worker(settings, backend, hands, shape)
+        handler = open_handler(settings, backend)
+        presence, worker = build_worker(settings, backend, handler, shape)
         start_logging(presence.worker, as_json=args.json)
-        asyncio.run(_work(settings, backend, worker, hands, until_stdin_closes=args.until_stdin_closes))
+        asyncio.run(_work(settings, backend, worker, handler, until_stdin_closes=args.until_stdin_closes))
         log.info("left")
     finally:
         backend.close()
@@ -64,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _work(
-    settings: Settings, backend: Backend, worker: Worker, hands: Hands, *, until_stdin_closes: bool
+    settings: Settings, backend: Backend, worker: Worker, handler: OpenHandler, *, until_stdin_closes: bool
 ) -> None:
     leaving = _Leaving(worker)
     loop = asyncio.get_running_loop()
@@ -73,34 +76,58 @@ async def _work(
     if until_stdin_closes:
         when_stdin_closes(leaving.abandoned)
     try:
-        if not await ready(settings, leaving.wanted):
+        if not await _ready(settings, leaving.wanted):
             return
         slots = counted(settings.slots, "slot")
-        log.info("up with %s, %s, store %s", slots, hands.name, store_name(settings))
+        log.info("up with %s, %s, store %s", slots, handler.name, platform_of(settings).traits.store_name)
         async with replies(settings, backend):
             await worker.run()
     finally:
-        await hands.close()
+        await handler.close()
+
+
+async def _ready(settings: Settings, leaving: asyncio.Event) -> bool:
+    """Come back when a worker may begin; False if it is to leave before that.
+
+    What is missing is an error; what only does not answer is waited for.
+    """
+    platform = platform_of(settings)
+    throttle, seconds = LogThrottle(log, SystemClock().monotonic), FIRST_SECONDS
+    while not leaving.is_set():
+        try:
+            await platform.check()
+        except SchemaMismatch:
+            raise
+        except BackendUnavailable as error:
+            throttle.met("not up yet, and trying again", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await leaving.wait()
+            seconds = min(2 * seconds, MOST_SECONDS)
+        else:
+            throttle.over("not up yet, and trying again")
+            return True
+    return False
 
 
 class _Leaving:
-    """Told once: drain. Told twice: end at once; jobs' programs die with this process."""
+    """First signal: drain. Second: end at once; jobs' programs die with this process."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._told = False
+        self._leaving = False
         self.wanted = asyncio.Event()
 
     def signalled(self, number: signal.Signals) -> None:
-        if self._told:
+        if self._leaving:
             log.warning("%s again: ending at once; leases run out by themselves", number.name)
             os._exit(128 + number)
-        self._told = True
+        self._leaving = True
         log.info("%s: claiming nothing more; running jobs may finish", number.name)
         self._drain()
 
     def abandoned(self) -> None:
-        if not self._told:
+        if not self._leaving:
             log.info("whoever started this worker is gone: claiming nothing more")
             self._drain()
 

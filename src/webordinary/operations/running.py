@@ -32,7 +32,7 @@ class Running:
     smtp_port: int
     http_port: int
     site_port: int
-    leaving: bool = False  # told to end: nothing answers any more, running jobs may finish
+    leaving: bool = False  # it is to end: nothing answers any more, running jobs may finish
 
     @property
     def dashboard(self) -> str:

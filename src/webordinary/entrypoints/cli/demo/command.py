@@ -14,21 +14,20 @@ from pathlib import Path
 from webordinary.core.errors import BadInput
 from webordinary.core.text import one_line
 from webordinary.entrypoints.cli.arguments import add_json
-from webordinary.entrypoints.cli.desk import Desk, opened
-from webordinary.entrypoints.cli.exits import Exit
-from webordinary.entrypoints.cli.scenes import SCENES, Check, Scene
-from webordinary.entrypoints.cli.screen import Screen, screen
-from webordinary.entrypoints.cli.stage import Moment, NotUp, Stage, Watcher
-from webordinary.entrypoints.cli.words import BOLD, FAINT, GREEN, RED, painted, print_json
+from webordinary.entrypoints.cli.context import Context, open_context
+from webordinary.entrypoints.cli.demo.scenes import SCENES, Check, Scene
+from webordinary.entrypoints.cli.demo.screen import Screen, screen
+from webordinary.entrypoints.cli.demo.stage import Moment, NotUp, Stage, Watcher
+from webordinary.entrypoints.cli.output import BOLD, FAINT, GREEN, RED, Exit, painted, print_json
 from webordinary.operations.first_start import onboard_samples
-from webordinary.wiring.folders import store_path
+from webordinary.wiring.embedded import store_path
 from webordinary.wiring.settings import Settings
 
 LOG_LINES = 15
 FIRST_RELEASE_SECONDS = 20.0
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_demo(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.epilog = (
         "Mail comes in over SMTP, and the demo agent edits two sample sites. Every verdict is read from "
@@ -70,14 +69,14 @@ class Play:
         return all(check.seen for _, checks in self.verdicts for check in checks)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_demo(args: argparse.Namespace) -> int:
     """Play."""
-    with _home(args.home) as home, opened(Settings(home), create=True) as desk:
-        began = desk.clock.monotonic()
+    with _home(args.home) as home, open_context(Settings(home), create=True) as context:
+        began = context.clock.monotonic()
         with screen(quiet=args.json) as shown:
             play = Play(shown)
-            asyncio.run(_play(play, desk))
-        _conclude(play, home, as_json=args.json, seconds=desk.clock.monotonic() - began)
+            asyncio.run(_play(play, context))
+        _conclude(play, home, as_json=args.json, seconds=context.clock.monotonic() - began)
     return Exit.OK if play.all_seen else Exit.NO
 
 
@@ -97,10 +96,10 @@ def _home(named: str | None) -> Iterator[Path]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-async def _play(play: Play, desk: Desk) -> None:
-    watcher = Watcher(desk, play.tell, play.screen.lanes)
-    stage = Stage(desk, watcher)
-    await onboard_samples(desk.settings, desk.backend, desk.clock)
+async def _play(play: Play, context: Context) -> None:
+    watcher = Watcher(context, play.tell, play.screen.lanes)
+    stage = Stage(context, watcher)
+    await onboard_samples(context.settings, context.backend, context.clock)
     try:
         await _first_release(play, stage)
         async with stage.mail_comes_in():
@@ -115,7 +114,7 @@ async def _first_release(play: Play, stage: Stage) -> None:
     head = "Two sample sites: amelia (scott@example.com) and bakery (john@example.com)"
     play.screen.line(painted(head, BOLD))
     async with stage.watcher.watching(), stage.pool("worker 0"):
-        for job in await stage.desk.backend.ledger.jobs(limit=10):
+        for job in await stage.context.backend.ledger.jobs(limit=10):
             await stage.ended(job.id, FIRST_RELEASE_SECONDS)
     play.screen.line()
 

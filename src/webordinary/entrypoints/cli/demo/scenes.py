@@ -11,7 +11,7 @@ from webordinary.core.mail import LetterKind
 from webordinary.core.text import one_line
 from webordinary.core.views import Happening, JobView
 from webordinary.core.waiting import span
-from webordinary.entrypoints.cli.stage import Stage
+from webordinary.entrypoints.cli.demo.stage import Stage
 
 AMELIA, BAKERY = Lane("amelia", "scott"), Lane("bakery", "john")
 WITHIN_SECONDS = 20.0
@@ -38,16 +38,16 @@ class Scene:
 
 async def one_worker_two_lanes(stage: Stage) -> list[Check]:
     """An idle owner gives way to a waiting lane."""
-    began = stage.desk.clock.now()
+    began = stage.context.clock.now()
     async with stage.pool("worker 1"):
         sale = await stage.mail(AMELIA, "Change the homepage title to Spring Sale")
         first = await stage.ended(sale, WITHIN_SECONDS)
-        idle = await stage.desk.backend.gatekeeper.owner(AMELIA)
+        idle = await stage.context.backend.gatekeeper.owner(AMELIA)
         hours = await stage.mail(BAKERY, "Change the homepage title to Open at seven")
         second = await stage.ended(hours, WITHIN_SECONDS)
         exchanged = await stage.happened(AMELIA, Happening.EXCHANGED, began)
         replied = await stage.replied(hours, LetterKind.DONE, WITHIN_SECONDS)
-    kept = span(stage.desk.settings.limits.idle_release_seconds)
+    kept = span(stage.context.settings.limits.idle_release_seconds)
     waited = _waited(second)
     return [
         _is(first, JobState.DONE),
@@ -94,10 +94,10 @@ async def interrupt(stage: Stage) -> list[Check]:
     async with stage.pool("worker 1"):
         long = await stage.mail(AMELIA, f"{HEADING}\ntake your time: 60 seconds")
         was_running = await stage.running(long, WITHIN_SECONDS)
-        await stage.desk.clock.sleep(0.5)
+        await stage.context.clock.sleep(0.5)
         newer = await stage.mail(AMELIA, "Change the homepage title to Winter", reply_to=long)
         second = await stage.ended(newer, WITHIN_SECONDS)
-        first = await stage.desk.backend.ledger.job(long)
+        first = await stage.context.backend.ledger.job(long)
         told = await stage.replied(long, LetterKind.PREEMPTED, WITHIN_SECONDS)
         replied = await stage.replied(newer, LetterKind.DONE, WITHIN_SECONDS)
     stopped = (first.finished_at or float("inf")) - second.submitted_at

@@ -1,4 +1,4 @@
-"""The door: who may change anything, which names we answer to, and what other sites can make a browser do."""
+"""Who may change anything, which names we answer to, and what other sites can make a browser do."""
 
 import re
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ DEEDS = [
     "/lanes/amelia/scott/release",
     "/lanes/amelia/scott/ask",
     "/try",
-    "/door/out",
+    "/sign-out",
 ]
 API_DEEDS = [
     "/api/jobs/{dead}/redrive",
@@ -70,7 +70,7 @@ async def test_the_token_in_the_address_signs_in_and_leaves_the_address(house: H
         assert (await client.get("/", params={"token": TOKEN + "x"})).status_code == 401
         assert not client.cookies
         answer = await client.get("/", params={"token": TOKEN})
-        assert (answer.status_code, answer.headers["location"]) == (303, "/?told=signed-in")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/?notice=signed-in")
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie
@@ -80,11 +80,11 @@ async def test_the_token_in_the_address_signs_in_and_leaves_the_address(house: H
 
 async def test_the_token_in_the_form_signs_in(house: House) -> None:
     async with house.client(origin=HOST) as client:
-        refused = await client.post("/door/in", data={"token": "not this one"})
+        refused = await client.post("/sign-in", data={"token": "not this one"})
         assert refused.status_code == 401
         assert "not the token" in refused.text
-        assert (await client.post("/door/in", data={"token": f" {TOKEN} "})).status_code == 303
-        assert (await client.post("/door/out", data={"csrf": await csrf(client)})).status_code == 303
+        assert (await client.post("/sign-in", data={"token": f" {TOKEN} "})).status_code == 303
+        assert (await client.post("/sign-out", data={"csrf": await csrf(client)})).status_code == 303
         assert "Sign in" in (await client.get("/")).text
 
 
@@ -94,7 +94,7 @@ def test_a_token_that_could_be_guessed_is_refused() -> None:
 
 
 async def test_a_token_is_never_shown(operator: httpx.AsyncClient) -> None:
-    for path in ("/", "/door", "/api", "/jobs"):
+    for path in ("/", "/sign-in", "/api", "/jobs"):
         assert TOKEN not in (await operator.get(path)).text
 
 
@@ -177,13 +177,13 @@ async def test_a_body_beyond_all_measure_is_refused(client: httpx.AsyncClient) -
     assert streamed.status_code == 413
 
 
-# --- deeds, with the token --------------------------------------------------------------------------
+# --- actions, with the token ------------------------------------------------------------------------
 
 
 async def test_a_dead_job_is_redriven(house: House, operator: httpx.AsyncClient) -> None:
     job = await dead_job(house)
     answer = await operator.post(f"/jobs/{job}/redrive", data={"csrf": await csrf(operator)})
-    assert (answer.status_code, answer.headers["location"]) == (303, f"/jobs/{job}?told=redriven")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/jobs/{job}?notice=redriven")
     assert "queued again" in (await operator.get(answer.headers["location"])).text
     again = await operator.post(f"/jobs/{job}/redrive", data={"csrf": await csrf(operator)})
     assert again.status_code == 403  # it is not dead any more
@@ -199,11 +199,11 @@ async def test_a_dead_job_is_dropped_by_the_api(house: House, client: httpx.Asyn
 async def test_a_running_job_is_stopped_and_a_lane_taken(house: House, operator: httpx.AsyncClient) -> None:
     field = {"csrf": await csrf(operator)}
     answer = await operator.post("/lanes/amelia/scott/interrupt", data=field)
-    assert answer.headers["location"] == "/lanes/amelia/scott?told=interrupted"
+    assert answer.headers["location"] == "/lanes/amelia/scott?notice=interrupted"
     (job,) = await house.backend.ledger.jobs(limit=1, lane=SCOTT)
     assert job.interrupted
     answer = await operator.post("/lanes/amelia/scott/release", data=field)
-    assert answer.headers["location"] == "/lanes/amelia/scott?told=released"
+    assert answer.headers["location"] == "/lanes/amelia/scott?notice=released"
     assert not (await house.backend.ledger.lane(SCOTT)).owned_at(house.parts.clock.now())
 
 

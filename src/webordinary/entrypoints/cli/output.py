@@ -1,18 +1,25 @@
-"""How things look on a terminal, and how they look as JSON."""
+"""What commands print: tables, colours, JSON, commands to type, and the exit code."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from enum import IntEnum
+from pathlib import Path
+from typing import Self, TextIO
 
+from webordinary.core.errors import BackendUnavailable, BadInput, NotAllowed, NotFound, WebordinaryError
 from webordinary.core.job import JobState
 from webordinary.core.text import one_line
 from webordinary.core.to_json import to_json
 from webordinary.core.waiting import MOVING, QUIET, Cause, span
+from webordinary.wiring.settings import home_folder
+
+NAME = "webordinary"
 
 RED, GREEN, YELLOW, BLUE, FAINT, BOLD = "31", "32", "33", "36", "2", "1"
 STATE_COLOURS = {
@@ -24,6 +31,7 @@ STATE_COLOURS = {
     JobState.DEAD: RED,
     JobState.DROPPED: FAINT,
 }
+LINE_CHARACTERS = 200  # of what strangers wrote, in a list
 LINE_CHARACTERS = 200  # of what strangers wrote, in a list
 LAST_COLUMN_CHARACTERS = 20  # shorter than this it says nothing
 
@@ -105,3 +113,85 @@ def _line(cells: Sequence[tuple[str, str]], widths: Sequence[int], room: int) ->
 def print_json(value: object, *, lines: bool = False) -> None:
     """Print a value as JSON; as one line where there are many."""
     print(json.dumps(to_json(value), indent=None if lines else 2), flush=lines)
+
+
+def own_command() -> list[str]:
+    """The words that start this very program again, whatever folder we stand in."""
+    return [sys.executable, "-P", "-m", NAME]
+
+
+def typed(*words: str, home: Path | None = None) -> str:
+    """A command to type: as short as it can be, with --home only where it is needed."""
+    where = [] if home is None or home == home_folder(None) else ["--home", str(home)]
+    return shlex.join([_shortest_name(), *words, *where]).replace(f"'{_shortest_name()}'", _shortest_name())
+
+
+def _shortest_name() -> str:
+    called = Path(sys.argv[0])
+    if called.name != NAME:
+        called = Path(sys.executable).with_name(NAME)
+    if not called.exists():
+        return f"{sys.executable} -m {NAME}"
+    found = shutil.which(NAME)
+    if found and Path(found).exists() and Path(found).samefile(called):
+        return NAME
+    relative = os.path.relpath(called)
+    return relative if len(relative) < len(str(called.absolute())) else str(called.absolute())
+
+
+class Exit(IntEnum):
+    """Every exit code of every command."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Self:
+        """Keep the meaning beside the code."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    OK = 0, "success; with `--wait`, the job is done"
+    NO = 1, "a negative answer: the job failed, there was nothing to stop, or a check failed"
+    USAGE = 2, "invalid command line, input or setting; nothing was changed"
+    STORE = 3, "the store could not be used: busy, full, unreadable or of another version"
+    REFUSED = 4, "not found, or not possible in its current state"
+    PREEMPTED = 5, "with `--wait`: the job was interrupted by a newer one"
+    DEAD = 6, "with `--wait`: the job is a dead letter, or was dropped as one"
+    RUNNING = (
+        7,
+        "with `--wait`: timed out while the job was running or waiting for another attempt",
+    )
+    UNCLAIMED = 8, "with `--wait`: timed out before a worker picked the job up"
+    BUG = 70, "a bug in webordinary; WEBORDINARY_DEBUG=1 shows the traceback"
+    INTERRUPTED = 130, "Ctrl-C"
+
+
+def exit_of(state: JobState) -> Exit:
+    """Tell how a job stands by an exit code."""
+    match state:
+        case JobState.DONE:
+            return Exit.OK
+        case JobState.FAILED:
+            return Exit.NO
+        case JobState.PREEMPTED:
+            return Exit.PREEMPTED
+        case JobState.DEAD | JobState.DROPPED:
+            return Exit.DEAD
+        case JobState.RUNNING | JobState.RETRYING:
+            return Exit.RUNNING
+        case JobState.QUEUED:
+            return Exit.UNCLAIMED
+
+
+def exit_for(error: WebordinaryError) -> Exit:
+    """Tell an error of ours by an exit code."""
+    match error:
+        case BadInput():
+            return Exit.USAGE
+        case NotFound() | NotAllowed():
+            return Exit.REFUSED
+        case BackendUnavailable():
+            return Exit.STORE
+        case _:
+            return Exit.NO

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from webordinary.core.claim import WorkerId
 from webordinary.core.views import LaneView
-from webordinary.entrypoints.cli.words import has_colours
+from webordinary.entrypoints.cli.output import has_colours
 
 if TYPE_CHECKING:
     from rich.live import Live

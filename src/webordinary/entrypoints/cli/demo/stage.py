@@ -16,17 +16,16 @@ from webordinary.core.job import ENDED, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Letter, LetterKind, MailId
 from webordinary.core.views import Happening, JobView, LaneEvent, LaneView
-from webordinary.entrypoints.cli.desk import Desk
-from webordinary.entrypoints.cli.invocation import own_command
+from webordinary.entrypoints.cli.context import Context
+from webordinary.entrypoints.cli.output import own_command
 from webordinary.identify.find import mail_id
 from webordinary.mail.smtp.relay import hand_in
 from webordinary.operations.first_start import SAMPLES
+from webordinary.operations.running import LOOPBACK, answers, free_port
 from webordinary.system.processes import ChildProcess, exit_words
 from webordinary.system.supervisor import start_child
-from webordinary.wiring.folders import sites_folder
-from webordinary.wiring.running import LOOPBACK, answers, free_port
+from webordinary.wiring.embedded import sites_folder
 from webordinary.wiring.setting_reader import PREFIX
-from webordinary.wiring.stores import open_letters
 
 LOOK_SECONDS = 0.03
 START_SECONDS = 15.0
@@ -55,12 +54,12 @@ class NotUp(Exception):
 class Watcher:
     """Reads the store again and again and tells what changed, with the store's own times."""
 
-    def __init__(self, desk: Desk, tell: Callable[[Moment], None], show: Show) -> None:
+    def __init__(self, context: Context, tell: Callable[[Moment], None], show: Show) -> None:
         """Watch from now on."""
-        self._desk, self._tell, self._show = desk, tell, show
+        self._desk, self._tell, self._show = context, tell, show
         self._seen: set[tuple[object, ...]] = set()
         self._names: dict[WorkerId, str] = {}
-        self.began = desk.clock.now()
+        self.began = context.clock.now()
         self.running_together: set[frozenset[tuple[Lane, WorkerId]]] = set()
 
     def name(self, worker: WorkerId | None) -> str:
@@ -128,12 +127,12 @@ def _of_lane(event: LaneEvent, watcher: Watcher) -> Moment:
 class Stage:
     """Where a scene is played."""
 
-    def __init__(self, desk: Desk, watcher: Watcher) -> None:
+    def __init__(self, context: Context, watcher: Watcher) -> None:
         """Start with an empty pool."""
-        self.desk, self.watcher = desk, watcher
+        self.context, self.watcher = context, watcher
         self._pool: dict[str, ChildProcess] = {}
         self._port = 0
-        self._letters = open_letters(desk.settings)
+        self._letters = context.platform.letters()
 
     @contextlib.asynccontextmanager
     async def pool(self, *names: str) -> AsyncIterator[None]:
@@ -153,11 +152,11 @@ class Stage:
         self._port = free_port(0, "mail", "--smtp-port")
         gateway = await self._process("mail", [*GATEWAY, str(self._port)])
         try:
-            deadline = self.desk.clock.monotonic() + START_SECONDS
+            deadline = self.context.clock.monotonic() + START_SECONDS
             while not await answers(self._port):
-                if gateway.code is not None or self.desk.clock.monotonic() > deadline:
+                if gateway.code is not None or self.context.clock.monotonic() > deadline:
                     raise NotUp("the gateway did not come up")
-                await self.desk.clock.sleep(LOOK_SECONDS)
+                await self.context.clock.sleep(LOOK_SECONDS)
             yield
         finally:
             await self._stop_one("mail", gateway)
@@ -166,7 +165,7 @@ class Stage:
         self._pool[name] = await self._process(name, WORKER)
 
     async def _process(self, name: str, words: Sequence[str]) -> ChildProcess:
-        home = self.desk.settings.home
+        home = self.context.settings.home
         environment = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
         environment[f"{PREFIX}WORK_AGENT"] = "demo"
         with (home / f"{name.replace(' ', '-')}.log").open("ab") as log:
@@ -175,7 +174,7 @@ class Stage:
             )
 
     async def _introduce(self, name: str) -> None:
-        child, clock = self._pool[name], self.desk.clock
+        child, clock = self._pool[name], self.context.clock
         deadline = clock.monotonic() + START_SECONDS
         while (worker := await self._shown(child.pid)) is None:
             if child.code is not None:
@@ -187,7 +186,7 @@ class Stage:
         self.watcher.say(POOL, f"{name} is up with one slot (pid {child.pid})")
 
     async def _shown(self, pid: int) -> WorkerId | None:
-        workers = await self.desk.backend.ledger.workers()
+        workers = await self.context.backend.ledger.workers()
         return next((worker.worker for worker in workers if worker.pid == pid), None)
 
     async def _stop(self) -> None:
@@ -197,7 +196,7 @@ class Stage:
         await self.watcher.look()
 
     async def _stop_one(self, name: str, child: ChildProcess) -> None:
-        """Told once: a worker that is told twice ends at once, and its lanes wait for their leases."""
+        """Signal once: after a second signal a worker ends at once, and its lanes wait for their leases."""
         child.send_signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(STOP_SECONDS):
@@ -214,26 +213,26 @@ class Stage:
 
         With `reply_to` it belongs to the conversation of that earlier job.
         """
-        sender, clock = SAMPLES[lane], self.desk.clock
+        sender, clock = SAMPLES[lane], self.context.clock
         mail = EmailMessage()
-        mail["From"], mail["To"], mail["Subject"] = sender, self.desk.settings.mail.address, "My site"
+        mail["From"], mail["To"], mail["Subject"] = sender, self.context.settings.mail.address, "My site"
         mail["Message-ID"] = f"<{clock.unique()}@example.com>"
         if reply_to is not None:
-            earlier = (await self.desk.backend.ledger.job(reply_to)).message_id
-            answered = await self.desk.backend.mailbox.mail(MailId(earlier))
+            earlier = (await self.context.backend.ledger.job(reply_to)).message_id
+            answered = await self.context.backend.mailbox.mail(MailId(earlier))
             mail["In-Reply-To"] = answered.message_id if answered else ""
             mail.replace_header("Subject", "Re: My site")
         mail.set_content(text)
-        recipient = self.desk.settings.mail.address
+        recipient = self.context.settings.mail.address
         await hand_in(LOOPBACK, self._port, sender=sender, recipient=recipient, mail=mail.as_bytes())
-        record = await self.desk.backend.mailbox.mail(mail_id(mail["Message-ID"], sender))
+        record = await self.context.backend.mailbox.mail(mail_id(mail["Message-ID"], sender))
         if record is None or record.job is None:
             raise NotUp(f"the mail to {lane} became no job: {record.reason if record else 'it is not known'}")
         return record.job
 
     async def replied(self, job: JobId, kind: LetterKind, within: float) -> bool:
         """Wait until the letter of this kind about a job is out."""
-        clock = self.desk.clock
+        clock = self.context.clock
         deadline = clock.monotonic() + within
         while clock.monotonic() < deadline:
             if await self._letters.copy(Letter(job, kind).key) is not None:
@@ -243,7 +242,7 @@ class Stage:
 
     def page(self, lane: Lane) -> str:
         """The front page as it is previewed now: the published bytes."""
-        folder = sites_folder(self.desk.settings.home) / lane.project
+        folder = sites_folder(self.context.settings.home) / lane.project
         try:
             release = json.loads((folder / "places.json").read_text("utf-8"))["preview"]["release"]
             page = folder / "releases" / str(release) / "site" / "index.html"
@@ -253,14 +252,14 @@ class Stage:
 
     async def ended(self, job: JobId, within: float) -> JobView:
         """Wait for a job to end; show it as it is when the seconds are over."""
-        return await self.desk.backend.ledger.result(job, wait=within)
+        return await self.context.backend.ledger.result(job, wait=within)
 
     async def running(self, job: JobId, within: float) -> bool:
         """Wait for a job to run."""
-        clock = self.desk.clock
+        clock = self.context.clock
         deadline = clock.monotonic() + within
         while clock.monotonic() < deadline:
-            view = await self.desk.backend.ledger.job(job)
+            view = await self.context.backend.ledger.job(job)
             if view.state is JobState.RUNNING or view.state in ENDED:
                 return view.state is JobState.RUNNING
             await clock.sleep(LOOK_SECONDS)
@@ -268,5 +267,5 @@ class Stage:
 
     async def happened(self, lane: Lane, what: Happening, since: float) -> bool:
         """Whether the lane's history has such an event since a moment."""
-        history = await self.desk.backend.ledger.history(lane, limit=EVENTS_MAX)
+        history = await self.context.backend.ledger.history(lane, limit=EVENTS_MAX)
         return any(event.what is what and event.at >= since for event in history)

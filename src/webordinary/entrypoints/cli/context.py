@@ -1,4 +1,4 @@
-"""The operator's desk: settings and an open store, for as long as a command runs."""
+"""The operator's context: settings and an open store, for as long as a command runs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from webordinary.entrypoints.cli.arguments import LIST_MAX
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.system.clock import SystemClock
-from webordinary.wiring.folders import store_path
+from webordinary.wiring.embedded import store_path
+from webordinary.wiring.platform import Platform, platform_of
 from webordinary.wiring.settings import Settings, home_folder, load
-from webordinary.wiring.stores import open_backend
 
 PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Context:
     """What a command works with."""
 
     settings: Settings
     backend: Backend
     clock: Clock
+    platform: Platform
 
     async def lanes(self, limit: int = LIST_MAX, *, busy: bool = False) -> list[LaneView]:
         """List lanes by name, page by page; with `busy` only those that have work or an owner."""
@@ -67,31 +68,32 @@ class Desk:
 
 
 @contextlib.contextmanager
-def opened(settings: Settings, *, create: bool) -> Iterator[Desk]:
+def open_context(settings: Settings, *, create: bool) -> Iterator[Context]:
     """Open the store of a home folder. Commands that only look do not create one by mistake."""
-    if not create and not settings.in_cloud and not store_path(settings.home).exists():
+    platform = platform_of(settings)
+    if not create and platform.traits.is_local and not store_path(settings.home).exists():
         raise NotFound(
             f"there is nothing in {settings.home} yet: start a pool with `webordinary up`, "
             "or name the right folder with --home"
         )
     clock = SystemClock()
-    backend = open_backend(settings, clock)
+    backend = platform.backend(clock)
     try:
-        yield Desk(settings, backend, clock)
+        yield Context(settings, backend, clock, platform)
     finally:
         backend.close()
 
 
-def at_desk(
+def in_context(
     args: argparse.Namespace,
-    ask: Callable[[argparse.Namespace, Desk], Awaitable[int]],
+    ask: Callable[[argparse.Namespace, Context], Awaitable[int]],
     *,
     create: bool = False,
 ) -> int:
     """Run what a command asks of an open store."""
-    with opened(load(home_folder(args.home)), create=create) as desk:
+    with open_context(load(home_folder(args.home)), create=create) as context:
 
         async def asked() -> int:
-            return await ask(args, desk)
+            return await ask(args, context)
 
         return asyncio.run(asked())

@@ -1,8 +1,11 @@
-"""Pages about the work: the pool, lanes, jobs, dead letters, metrics."""
+"""Pages that show: the overview, jobs, lanes, workers, mails and letters."""
 
 from __future__ import annotations
 
+import email
+import email.policy
 from dataclasses import dataclass
+from email.message import EmailMessage
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,11 +14,10 @@ from starlette.routing import Route
 from webordinary.core.errors import NotFound
 from webordinary.core.facts import Facts
 from webordinary.core.job import JobId, JobState
+from webordinary.core.mail import QUESTIONS, Letter, LetterKind, MailState
 from webordinary.core.release import Place
 from webordinary.core.views import JobView
 from webordinary.dashboard.charts import charts
-from webordinary.dashboard.first_page import overview
-from webordinary.dashboard.front import Front, as_picture, as_text
 from webordinary.dashboard.metrics import JOBS_WINDOW, measure
 from webordinary.dashboard.queries import (
     HISTORY_SHOWN,
@@ -23,14 +25,24 @@ from webordinary.dashboard.queries import (
     job_case,
     jobs_page,
     lanes_page,
+    letters_page,
+    mail_of,
+    mails_page,
     reasoned,
     seated,
     sights,
     summary,
 )
-from webordinary.dashboard.query_params import Asked, lane_of, text_of
+from webordinary.dashboard.query_params import QueryParams, lane_of, text_of
+from webordinary.dashboard.rendering import Renderer, as_file, as_picture, as_text, readable
 from webordinary.dashboard.timeline import draw
-from webordinary.reply.phrases import changes_in_words
+from webordinary.dashboard.try_it import overview
+from webordinary.identify.members import unreachable
+from webordinary.ports.outbox import LetterStatus
+from webordinary.reply.phrases import changes_in_words, phrases
+
+BOUNCING_SHOWN = 50
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 JOBS_OF_A_LANE = 30
 PATCH_BYTES = 256 * 1024
@@ -48,9 +60,9 @@ class Pictured:
 class WorkPages:
     """See the module."""
 
-    def __init__(self, front: Front) -> None:
+    def __init__(self, renderer: Renderer) -> None:
         """Make pages of these parts."""
-        self._front, self._parts = front, front.parts
+        self._renderer, self._parts = renderer, renderer.parts
 
     def routes(self) -> list[Route]:
         """Where they are."""
@@ -68,24 +80,24 @@ class WorkPages:
         ]
 
     async def first(self, request: Request) -> Response:
-        asked = Asked(request, "told", "token")
+        asked = QueryParams(request, "notice", "token")
         token = asked.text("token")
         if token is not None:  # at once on to an address without it: addresses end up in histories
-            return self._front.signed_in(token)
-        return await overview(self._front, request)
+            return self._renderer.signed_in(token)
+        return await overview(self._renderer, request)
 
     async def pool(self, request: Request) -> Response:
-        Asked(request, "told")
-        return await self._front.page(
+        QueryParams(request, "notice")
+        return await self._renderer.page(
             request, "pool.html", workers=await seated(self._parts), summary=await summary(self._parts)
         )
 
     async def lanes(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "after", "all", "told")
+        asked = QueryParams(request, "limit", "after", "all", "notice")
         everything = asked.flag("all")
         after = asked.lane("after")
         page = await lanes_page(self._parts, limit=asked.limit(), after=after, busy=not everything)
-        return await self._front.page(
+        return await self._renderer.page(
             request,
             "lanes.html",
             lanes=page,
@@ -95,12 +107,12 @@ class WorkPages:
         )
 
     async def lane(self, request: Request) -> Response:
-        Asked(request, "told")
+        QueryParams(request, "notice")
         lane, ledger = lane_of(request), self._parts.backend.ledger
         ((view, reason),) = await reasoned(self._parts, [await ledger.lane(lane)])
         events = await ledger.history(lane, limit=HISTORY_SHOWN)
         jobs = await ledger.jobs(limit=JOBS_OF_A_LANE, lane=lane)
-        return await self._front.page(
+        return await self._renderer.page(
             request,
             "lane.html",
             lane=view,
@@ -114,10 +126,10 @@ class WorkPages:
         )
 
     async def jobs(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "before", "state", "lane", "told")
+        asked = QueryParams(request, "limit", "before", "state", "lane", "notice")
         state, lane, before = asked.choice("state", JobState), asked.lane("lane"), asked.job("before")
         page = await jobs_page(self._parts, limit=asked.limit(), lane=lane, state=state, before=before)
-        return await self._front.page(
+        return await self._renderer.page(
             request,
             "jobs.html",
             jobs=page,
@@ -129,10 +141,10 @@ class WorkPages:
         )
 
     async def job(self, request: Request) -> Response:
-        Asked(request, "told")
+        QueryParams(request, "notice")
         case = await job_case(self._parts, JobId(text_of(request, "job")))
         job = case.job
-        return await self._front.page(
+        return await self._renderer.page(
             request,
             "job.html",
             case=case,
@@ -147,7 +159,7 @@ class WorkPages:
         )
 
     async def patch(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         job = await self._parts.backend.ledger.job(JobId(text_of(request, "job")))
         patch = await self._patch(job)
         if not patch:
@@ -164,7 +176,7 @@ class WorkPages:
             return ""
 
     async def picture(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         job = await self._parts.backend.ledger.job(JobId(text_of(request, "job")))
         number, which = int(request.path_params["number"]), text_of(request, "which")
         pictures = job.facts.preview.pictures if job.facts.preview else ()
@@ -174,17 +186,17 @@ class WorkPages:
         return as_picture(await self._parts.blobs.get(page.after if which == "after" else page.before))
 
     async def dead(self, request: Request) -> Response:
-        asked = Asked(request, "limit", "before", "told")
+        asked = QueryParams(request, "limit", "before", "notice")
         before = asked.job("before")
         page = await jobs_page(
             self._parts, limit=asked.limit(), lane=None, state=JobState.DEAD, before=before
         )
-        return await self._front.page(request, "dead.html", jobs=page, before=before)
+        return await self._renderer.page(request, "dead.html", jobs=page, before=before)
 
     async def metrics(self, request: Request) -> Response:
-        Asked(request)
+        QueryParams(request)
         measured = await measure(self._parts)
-        return await self._front.page(
+        return await self._renderer.page(
             request, "metrics.html", charts=charts(measured), counts=measured.jobs, window=JOBS_WINDOW
         )
 
@@ -222,3 +234,117 @@ def facts_shown(facts: Facts) -> dict[str, str]:
         "Files with unfinished changes": "\n".join(unfinished.files) if unfinished else "",
     }
     return {name: fact for name, fact in shown.items() if fact}
+
+
+class MailPages:
+    """See the module."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        """Make pages of these parts."""
+        self._renderer, self._parts = renderer, renderer.parts
+
+    def routes(self) -> list[Route]:
+        """Where they are."""
+        return [
+            Route("/mail", self.inbox),
+            Route("/mail/sent", self.outbox),
+            Route("/mail/sent/{kind}/{about:path}", self.letter),
+            Route("/mail/{mail}", self.mail),
+            Route("/mail/{mail}/raw", self.raw),
+            Route("/mail/{mail}/files/{number:int}", self.file),
+        ]
+
+    async def inbox(self, request: Request) -> Response:
+        asked = QueryParams(request, "limit", "before", "state", "notice")
+        state, before = asked.choice("state", MailState), asked.text("before")
+        page = await mails_page(self._parts, limit=asked.limit(), state=state, before=before)
+        stores = self._parts.backend
+        bouncing = await unreachable(stores.bounces, stores.directory, limit=BOUNCING_SHOWN)
+        return await self._renderer.page(
+            request,
+            "mails.html",
+            mails=page,
+            state=state,
+            states=list(MailState),
+            before=before,
+            bouncing=bouncing,
+        )
+
+    async def outbox(self, request: Request) -> Response:
+        asked = QueryParams(request, "limit", "before", "notice")
+        before = asked.letter("before")
+        page = await letters_page(self._parts, limit=asked.limit(), before=before)
+        return await self._renderer.page(
+            request, "letters.html", letters=page, before=before, states=list(MailState), state=None
+        )
+
+    async def mail(self, request: Request) -> Response:
+        QueryParams(request, "notice")
+        mail = await mail_of(self._parts, text_of(request, "mail"))
+        raw = await self._bytes(mail.blob)
+        letters = await self._parts.backend.outbox.letters(limit=20, about=mail.job or mail.id)
+        return await self._renderer.page(
+            request,
+            "mail.html",
+            mail=mail,
+            raw=readable(raw) if raw is not None else None,
+            letters=letters,
+            pictures=PICTURES,
+            left_out=phrases().sections["file_problem"],
+        )
+
+    async def raw(self, request: Request) -> Response:
+        QueryParams(request)
+        mail = await mail_of(self._parts, text_of(request, "mail"))
+        return as_text(await self._parts.blobs.get(mail.blob))
+
+    async def file(self, request: Request) -> Response:
+        QueryParams(request)
+        mail = await mail_of(self._parts, text_of(request, "mail"))
+        number = int(request.path_params["number"])
+        if number >= len(mail.files):
+            raise NotFound(f"mail {mail.id} has no such file")
+        kept = mail.files[number]
+        content = await self._parts.blobs.get(kept.blob)
+        return as_picture(content) if kept.kind in PICTURES else as_file(content, kept.name)
+
+    async def letter(self, request: Request) -> Response:
+        QueryParams(request, "notice")
+        letter, standing = await self._letter(text_of(request, "kind"), text_of(request, "about"))
+        # A letter that asks something holds the address that says yes: not for everybody who may look.
+        hidden = letter.kind in QUESTIONS and not self._renderer.keeper.signed_in(request)
+        sent = await self._parts.sent_mail(letter) if self._parts.sent_mail and not hidden else None
+        return await self._renderer.page(
+            request,
+            "letter.html",
+            letter=letter,
+            standing=str(standing),
+            hidden=hidden,
+            words=words_of(sent) if sent is not None else None,
+            raw=readable(sent) if sent is not None else None,
+        )
+
+    async def _letter(self, kind: str, about: str) -> tuple[Letter, LetterStatus]:
+        known = await self._parts.backend.outbox.letters(limit=len(LetterKind), about=about)
+        for letter, standing in known:
+            if letter.kind.value == kind:
+                return letter, standing
+        raise NotFound(f"no letter {kind} about {about} was ever owed")
+
+    async def _bytes(self, blob: str) -> bytes | None:
+        try:
+            return await self._parts.blobs.get(blob)
+        except NotFound:
+            return None
+
+
+def words_of(raw: bytes) -> dict[str, str]:
+    """What a letter of our own says, in plain text; {} if it can't be read."""
+    try:
+        message = email.message_from_bytes(raw, policy=email.policy.default)
+        assert isinstance(message, EmailMessage)
+        body = message.get_body(("plain",))
+        text = body.get_content() if body else ""
+        return {name: str(message[name] or "") for name in ("From", "To", "Subject", "Date")} | {"text": text}
+    except Exception:  # noqa: BLE001 - the standard library's parser raises all kinds of things; raw is shown too
+        return {}

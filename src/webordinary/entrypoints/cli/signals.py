@@ -1,10 +1,11 @@
-"""A process that shall not outlive whoever started it watches its standard input."""
+"""When a long-running command is to leave: on a signal, or with whoever started it."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable
 
@@ -16,8 +17,18 @@ def add_until_stdin_closes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-stdin-closes",
         action="store_true",
-        help="leave when standard input closes, so that it does not outlive whoever started it",
+        help="exit when standard input closes, so that it does not outlive its parent process",
     )
+
+
+def leave_event(*, until_stdin_closes: bool) -> asyncio.Event:
+    """Set when somebody wants this process to leave."""
+    leave, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, leave.set)
+    if until_stdin_closes:
+        when_stdin_closes(leave.set)
+    return leave
 
 
 def when_stdin_closes(then: Callable[[], None]) -> None:

@@ -1,0 +1,1 @@
+"""`webordinary demo`: the three scenarios, played with real processes."""
