@@ -27,7 +27,7 @@ from webordinary.core.work import AgentEvent, EventKind
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
 
-LARGE = ("jobs", "history", "job_events", "letters", "mails", "threads", "sessions")
+LARGE = ("jobs", "history", "job_events", "letters", "mails", "lanes", "threads", "sessions")
 # A walk along the primary key that ends after a few rows; nothing is passed over on the way.
 FIRST_FEW = re.compile(r"FROM \w+( WHERE 1)?\s+ORDER BY (seq|event) DESC\s+LIMIT \d+\s*$")
 LIMITS = Limits(deliveries_max=1)
@@ -160,7 +160,7 @@ async def plans(tmp_path: Path) -> dict[str, list[str]]:
         }
 
 
-async def test_no_statement_walks_all_jobs_or_mails(plans: dict[str, list[str]]) -> None:
+async def test_no_statement_walks_all_jobs_mails_or_lanes(plans: dict[str, list[str]]) -> None:
     """A store with a million finished jobs answers as quickly as one with a thousand."""
     assert len(plans) > 50
     walks = {
@@ -181,3 +181,12 @@ async def test_an_order_that_no_index_has_is_only_made_of_a_few_rows(plans: dict
         and not any(re.match(r"SEARCH (letters|lanes|jobs) USING", step) for step in steps)
     }
     assert sorts == {}
+
+
+@pytest.mark.usefixtures("plans")
+async def test_jobs_are_counted_as_if_somebody_had_read_them_all(tmp_path: Path) -> None:
+    """Counts are kept up with every change, so no change may be left out: retries, redrives and drops too."""
+    with closing(sqlite3.connect(tmp_path / STORE_NAME)) as connection:
+        kept = dict(connection.execute("SELECT state, jobs FROM job_counts WHERE jobs <> 0"))
+        assert kept == dict(connection.execute("SELECT state, COUNT(*) FROM jobs GROUP BY state"))
+        assert len(kept) > 3

@@ -13,6 +13,8 @@ from webordinary.core.claim import WorkerId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 
+WAITING_COUNTED_MAX = 1_000
+
 # What makes a job open; the index on open jobs has the very same words.
 OPEN = "finished_at IS NULL"
 
@@ -83,12 +85,15 @@ class SqliteIndex:
         return OneWaiting(self._tx, self._limits, only)
 
     def pressure(self) -> tuple[int, float]:
-        """See `Index.pressure`."""
-        row = self._tx.one(
-            f"SELECT COUNT(*), MIN({SINCE}) FROM lanes WHERE {WAITS} AND {SINCE} <= :now", self._at
-        )
-        assert row is not None
-        return row[0], self._tx.now - row[1] if row[0] else 0.0
+        """See `Index.pressure`. Counts up to a bound."""
+        waiting = f"SELECT {SINCE} FROM lanes WHERE {WAITS} AND {SINCE} <= :now"
+        first = self._tx.one(f"{waiting} ORDER BY {SINCE} LIMIT 1", self._at)
+        if first is None:
+            return 0, 0.0
+        (count,) = self._tx.one(
+            f"SELECT COUNT(*) FROM ({waiting} LIMIT {WAITING_COUNTED_MAX})", self._at
+        ) or (0,)
+        return count, self._tx.now - first[0]
 
     def held_with_work(self, worker: WorkerId) -> int:
         """See `Index.held_with_work`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from webordinary.backends.facts_json import facts_from_json
 from webordinary.backends.polling import poll_result
@@ -13,17 +13,11 @@ from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import NotFound
 from webordinary.core.job import ENDED, Intent, JobId, JobState
-from webordinary.core.job import OPEN as OPEN_STATES
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.mail import FINAL_LETTERS
 from webordinary.core.views import Happening, HeadView, JobView, LaneEvent, LaneView, WorkerView
 from webordinary.ports.clock import Clock
-
-
-def _listed(states: Iterable[JobState]) -> str:
-    return ", ".join(sorted(f"'{state}'" for state in states))
-
 
 _ENDED = "finished_at IS NOT NULL"
 # How many letters about its end a job is owed; one a kind of ending.
@@ -54,10 +48,6 @@ _BUSY = f"""
             FROM busy WHERE busy.lane IS NOT NULL LIMIT :limit)
         SELECT lane FROM busy
         UNION SELECT lane FROM lanes WHERE worker IS NOT NULL AND lease_until > :now)
-"""
-_COUNTS = f"""
-    SELECT state, jobs FROM job_counts
-    UNION ALL SELECT state, COUNT(*) FROM jobs WHERE state IN ({_listed(OPEN_STATES)}) GROUP BY state
 """
 _EVENT = "SELECT at, lane, what, worker, fence, job, note FROM history"
 # What happened to a job; and to its lane while it was there.
@@ -168,7 +158,7 @@ class SqliteLedger:
     async def counts(self) -> dict[JobState, int]:
         """See `Ledger.counts`."""
         counts = dict.fromkeys(JobState, 0)
-        for state, count in self._engine.read(lambda tx: tx.all(_COUNTS)):
+        for state, count in self._engine.read(lambda tx: tx.all("SELECT state, jobs FROM job_counts")):
             counts[JobState(state)] += count
         return counts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import compress, count
@@ -33,6 +34,7 @@ JOB_COLUMNS = (  # that change; the others are written once
     *("state", "attempt", "fence", "worker", "started_at", "finished_at", "due_at"),
     *("interrupted", "interrupted_by", "note", "facts"),
 )
+_STATE = JOB_COLUMNS.index("state")
 FIXED_COLUMNS = (
     *("seq", "id", "lane", "message_id", "instruction", "arrival", "wants_reply", "session", "intent"),
     "submitted_at",
@@ -62,6 +64,10 @@ _NEW_LANE = "INSERT INTO lanes (lane, project) VALUES (?, ?)"
 _NEW_JOB = (
     f"INSERT INTO jobs ({', '.join(FIXED_COLUMNS)}, state)"
     f" VALUES ({', '.join('?' * len(FIXED_COLUMNS))}, 'queued')"
+)
+_COUNT = (
+    "INSERT INTO job_counts (state, jobs) VALUES (?, ?)"
+    " ON CONFLICT (state) DO UPDATE SET jobs = jobs + excluded.jobs"
 )
 _EVENT = "INSERT INTO history (at, lane, what, worker, fence, job, note) VALUES (?, ?, ?, ?, ?, ?, ?)"
 OWE = (
@@ -291,7 +297,10 @@ class SqliteRows:
             self._lanes_before.update(lanes)
         if self._queued:
             self._write_queued()
-        for columns, jobs in self._changed_jobs().items():
+        changed = self._changed_jobs()
+        if changed:
+            self._count(changed)
+        for columns, jobs in changed.items():
             sql, written = _update("jobs", "seq", JOB_COLUMNS, columns)
             self._tx.do_each(sql, [(*written(values), self._places[job]) for job, values in jobs])
             self._jobs_before.update(jobs)
@@ -310,6 +319,15 @@ class SqliteRows:
     def _changed_jobs(self) -> dict[Columns, list[tuple[JobId, Row]]]:
         return _differences(self._jobs_before, self._jobs, _job_values)
 
+    def _count(self, changed: Mapping[Columns, Iterable[tuple[JobId, Row]]]) -> None:
+        """Keep up how many jobs there are in each state."""
+        counts: Counter[str] = Counter()
+        for columns, jobs in changed.items():
+            if _STATE in columns:
+                counts.update(values[_STATE] for _, values in jobs)
+                counts.subtract(self._jobs_before[job][_STATE] for job, _ in jobs)
+        self._tx.do_each(_COUNT, [(state, jobs) for state, jobs in counts.items() if jobs])
+
     def _write_queued(self) -> None:
         """Give each job its place behind all others."""
         queued, self._queued = self._queued, []
@@ -325,6 +343,8 @@ class SqliteRows:
                 self._jobs_before[job.id] = _QUEUED
             self._places[job.id] = place
         self._tx.do_each(_NEW_JOB, new)
+        if new:
+            self._tx.do(_COUNT, ("queued", len(new)))
 
 
 def _differences(

@@ -243,18 +243,10 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX history_of_job ON history (job, event) WHERE job IS NOT NULL;
     CREATE INDEX history_in_time ON history (lane, at) WHERE job IS NULL;
     CREATE TABLE job_counts (
-        state TEXT PRIMARY KEY,                    -- of those that have ended; open ones are few
-        jobs  INTEGER NOT NULL
+        state TEXT PRIMARY KEY,
+        jobs  INTEGER NOT NULL                     -- changed in one step with them
     ) WITHOUT ROWID;
-    INSERT INTO job_counts SELECT state, COUNT(*) FROM jobs WHERE finished_at IS NOT NULL GROUP BY state;
-    CREATE TRIGGER jobs_count_ended AFTER UPDATE OF state ON jobs WHEN NEW.finished_at IS NOT NULL
-    BEGIN
-        INSERT INTO job_counts VALUES (NEW.state, 1) ON CONFLICT DO UPDATE SET jobs = jobs + 1;
-    END;
-    CREATE TRIGGER jobs_count_no_more AFTER UPDATE OF state ON jobs WHEN OLD.finished_at IS NOT NULL
-    BEGIN
-        UPDATE job_counts SET jobs = jobs - 1 WHERE state = OLD.state;
-    END;
+    INSERT INTO job_counts SELECT state, COUNT(*) FROM jobs GROUP BY state;
     """,
 )
 
