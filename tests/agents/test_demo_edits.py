@@ -94,6 +94,10 @@ TABLE = [
         "Add a paragraph to the about page saying We love bread, and more.",
         ["about.html + <p>We love bread, and more.</p>"],
     ),
+    (
+        "I'd like to rename 'Team' to 'Us'. Thank you! Best, Sam",
+        ["about.html - <h2>Team</h2>", "about.html + <h2>Us</h2>"],
+    ),
     ('Add a heading "News" to the about page', ["about.html + <h2>News</h2>"]),
     ("Add 'Bring a bag.' below the paragraph 'Open on'", ["index.html + <p>Bring a bag.</p>"]),
     (

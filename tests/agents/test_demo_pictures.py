@@ -85,6 +85,7 @@ async def test_another_picture_of_the_same_name_is_not_overwritten(room: Room) -
 @pytest.mark.parametrize(
     ("instruction", "path", "line"),
     [
+        ("Add a photo", "index.html", '<img src="{}" alt="">'),
         ("Add the attached photo to the about page", "about.html", '<img src="{}" alt="">'),
         (
             "Put this photo below the heading 'Good bread' with the description 'Loaves'",

@@ -21,6 +21,8 @@ NO = [
     ("On the contact page, add the attached photo", "there is no page called “contact page”"),
     ("Add a paragraph saying We love bread to the contact page", "can't tell where the new text ends"),
     ("Change the title to Welcome to our home page", "can't tell where the new text ends"),
+    ("Change the title to About us and add a paragraph 'New' to the about page", "I don't understand"),
+    ("Change the title to About us and remove the photo", "can't tell where the new text ends"),
     ("Add a paragraph about our opening hours", "I don't understand"),
     ("Add a paragraph 'x' to the about section", "I don't understand"),
     ("change the link 'Shop' to https://example.org/", "I don't understand"),

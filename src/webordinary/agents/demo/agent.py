@@ -1,19 +1,16 @@
-"""The demo agent as an agent: it plans in a thread, writes at the end, and can be stopped in between."""
+"""The demo agent as an agent: all of a mail is planned before a byte is written, and it can be stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TypeVar
 
 from webordinary.agents.demo import edits, pictures
 from webordinary.agents.demo.edits import Edit
 from webordinary.agents.demo.requests import CannotDo, Kind, Request, time_to_take, understood
-from webordinary.agents.demo.site import Interrupted, Site, read_site, write
+from webordinary.agents.demo.site import Site, read_site, write
 from webordinary.core.facts import FailureDetails
 from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.work import (
@@ -24,14 +21,21 @@ from webordinary.core.work import (
     Broke,
     Declined,
     EventKind,
-    MailedFile,
     Room,
     Stopped,
     Worked,
 )
 
-Result = TypeVar("Result")
-_LAST_WORDS = {Worked: "done", Declined: "can't be done; nothing was changed", Stopped: "stopped"}
+_CARRY_OUT: dict[Kind, Callable[[Site, Request], Edit]] = {
+    Kind.TITLE: edits.title_set,
+    Kind.HEADING: edits.heading_set,
+    Kind.TEXT: edits.text_replaced,
+    Kind.CONTACT: edits.contact_changed,
+    Kind.ADD: edits.text_added,
+    Kind.REMOVE: edits.text_removed,
+    Kind.REPLACE_PICTURE: pictures.picture_replaced,
+    Kind.ADD_PICTURE: pictures.picture_added,
+}
 
 
 class DemoAgent:
@@ -48,16 +52,13 @@ class DemoAgent:
 
 
 class DemoRun:
-    """See `AgentRun`. It is a task of the event loop, and threads that it waits for: no process."""
+    """See `AgentRun`. It is a task of the event loop: no process."""
 
     def __init__(self, task: AgentTask, room: Room) -> None:
         """Begin at once."""
         self._asked, self._room = task, room
         self._events: list[AgentEvent] = []
-        self._warnings: list[str] = []
-        self._news = asyncio.Event()
-        self._interrupted = asyncio.Event()
-        self._stopped = threading.Event()  # the same, for threads
+        self._news, self._interrupted = asyncio.Event(), asyncio.Event()
         self._run = asyncio.create_task(self._ended())
         self._run.add_done_callback(lambda _: self._news.set())
 
@@ -75,7 +76,6 @@ class DemoRun:
 
     async def interrupt(self) -> None:
         """See `AgentRun.interrupt`. There is nothing to kill: every step is short."""
-        self._stopped.set()
         self._interrupted.set()
         await asyncio.wait((self._run,))
 
@@ -84,7 +84,6 @@ class DemoRun:
         try:
             return await asyncio.shield(self._run)
         except asyncio.CancelledError:
-            self._stopped.set()
             self._run.cancel()
             await asyncio.wait((self._run,))
             raise
@@ -94,15 +93,15 @@ class DemoRun:
         result: AgentResult
         try:
             result = await self._worked()
+            last = "done" if isinstance(result, Worked) else "stopped"
         except CannotDo as reason:
             details = FailureDetails(words=reason.about, demo=reason.obstacle)
             result = Declined(f"the demo agent: {reason}", FailureKind.DEMO, details)
-        except Interrupted:
-            result = Stopped("Nothing was changed yet.")
+            last = "can't be done; nothing was changed"
         except OSError as error:
-            why = f"the site's files can't be read or written: {error.strerror or error}"
-            result = Broke(why, again=True)
-        self._say(EventKind.ENDED, result.reason if isinstance(result, Broke) else _LAST_WORDS[type(result)])
+            last = f"the site's files can't be read or written: {error.strerror or error}"
+            result = Broke(last, again=True)
+        self._say(EventKind.ENDED, last)
         return result
 
     async def _worked(self) -> AgentResult:
@@ -111,48 +110,38 @@ class DemoRun:
             reason = f"somebody else changed the same lines of {files}, and I can't merge changes"
             raise CannotDo(reason, DemoObstacle.CONFLICT)
         instruction, seconds = time_to_take(self._asked.instruction)
-        planned, left_out = await self._in_thread(lambda: self._planned(instruction))
-        for warning in self._warnings:
-            self._say(EventKind.WARNED, warning)
+        site = await asyncio.to_thread(read_site, self._room)
+        for path, why in list(site.unread.items())[:5]:
+            self._say(EventKind.WARNED, f"{path} was not looked into: {why}")
+        planned, left_out = await asyncio.to_thread(self._planned, site, instruction)
+        if self._interrupted.is_set():
+            return Stopped("Nothing was changed yet.")
         first, rest = (planned[:1], planned[1:]) if seconds else (planned, [])
-        await self._write(first)
+        self._write(first)
         if seconds and await self._is_interrupted_within(seconds):
             return Stopped(_summary(first))
-        await self._write(rest)
+        self._write(rest)
         return Worked("\n".join([_summary(planned), *left_out, *self._unused(planned)]))
 
-    def _planned(self, instruction: str) -> tuple[list[Edit], list[str]]:
-        """All edits, before a byte is written; and why something that was asked before can't be done."""
-        site = read_site(self._room.tree, self._stopped.is_set)
-        self._warnings = [f"{path} was not looked into: {why}" for path, why in site.unread.items()][:5]
-        if not site.pages:
-            raise CannotDo("I found no HTML page in the site that I can read", DemoObstacle.NOWHERE)
+    def _planned(self, site: Site, instruction: str) -> tuple[list[Edit], list[str]]:
+        """All edits, each on what the ones before it left; and why what was asked before can't be done."""
         planned: list[Edit] = []
         left_out: list[str] = []
         for earlier in self._asked.earlier:
             try:
-                more = self._edits(site, time_to_take(earlier.instruction)[0], earlier.files)
+                words = time_to_take(earlier.instruction)[0]
+                planned += _carried_out(replace(_after(site, planned), mailed=earlier.files), words)
             except CannotDo as reason:
                 left_out.append(f"What you asked before I can't do: {reason}")
-            else:
-                site, planned = _after(site, more), planned + more
-        return planned + self._edits(site, instruction, self._asked.files), left_out
+        planned += _carried_out(replace(_after(site, planned), mailed=self._asked.files), instruction)
+        return planned, left_out
 
-    def _edits(self, site: Site, instruction: str, files: Sequence[MailedFile]) -> list[Edit]:
-        """Carry all requests of a mail out in memory, each on what the ones before it left."""
-        made: list[Edit] = []
-        for request in understood(instruction):
-            if self._stopped.is_set():
-                raise Interrupted
-            made.append(_carried_out(_after(site, made), request, pictures.Mailed(self._room.mail, files)))
-        return made
-
-    async def _write(self, made: Sequence[Edit]) -> None:
-        """Write edits; whatever is asked meanwhile, none is left half written."""
+    def _write(self, made: Sequence[Edit]) -> None:
+        """Write edits without a pause: none is ever left half written."""
         for edit in made:
             pages = {path: page.source.encode() for path, page in edit.pages.items()}
             for path, content in {**edit.files, **pages}.items():
-                await self._in_thread(partial(write, self._room.tree, path, content))
+                write(self._room.tree, path, content)
             for used in edit.used:
                 self._say(EventKind.USED, used)
 
@@ -161,16 +150,6 @@ class DemoRun:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._interrupted.wait(), seconds)
         return self._interrupted.is_set()
-
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        """Wait for a thread to its end, also when cancelled: nothing of a run goes on after it."""
-        thread = asyncio.ensure_future(asyncio.to_thread(work))
-        try:
-            return await asyncio.shield(thread)
-        except asyncio.CancelledError:
-            self._stopped.set()
-            await asyncio.wait((thread,))
-            raise
 
     def _unused(self, made: Sequence[Edit]) -> list[str]:
         files = [*self._asked.files, *(file for one in self._asked.earlier for file in one.files)]
@@ -182,24 +161,11 @@ class DemoRun:
         self._news.set()
 
 
-def _carried_out(site: Site, request: Request, mailed: pictures.Mailed) -> Edit:
-    match request.kind:
-        case Kind.TITLE:
-            return edits.title_set(site, request)
-        case Kind.HEADING:
-            return edits.heading_set(site, request)
-        case Kind.TEXT:
-            return edits.text_replaced(site, request)
-        case Kind.CONTACT:
-            return edits.contact_changed(site, request)
-        case Kind.ADD:
-            return edits.text_added(site, request)
-        case Kind.REMOVE:
-            return edits.text_removed(site, request)
-        case Kind.REPLACE_PICTURE:
-            return pictures.picture_replaced(site, request, mailed)
-        case Kind.ADD_PICTURE:
-            return pictures.picture_added(site, request, mailed)
+def _carried_out(site: Site, instruction: str) -> list[Edit]:
+    made: list[Edit] = []
+    for request in understood(instruction):
+        made.append(_CARRY_OUT[request.kind](_after(site, made), request))
+    return made
 
 
 def _after(site: Site, made: Sequence[Edit]) -> Site:

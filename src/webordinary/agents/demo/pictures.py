@@ -5,9 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -24,29 +23,20 @@ from webordinary.agents.demo.edits import (
     with_markup,
 )
 from webordinary.agents.demo.requests import CannotDo, Request, shown
-from webordinary.agents.demo.site import Page, Site, folded, read_picture, same
+from webordinary.agents.demo.site import Page, Site, folded, read_picture
 from webordinary.core.failure import DemoObstacle
 from webordinary.core.html import written_attributes
 from webordinary.core.page_outline import Picture
 from webordinary.core.text import one_line
-from webordinary.core.work import MailedFile
 
 _SHOWABLE = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif"})
 _STALE = ("srcset", "sizes", "width", "height")  # all of these are about the picture that was there
 _HERO = frozenset({"hero", "banner"})
 
 
-@dataclass(frozen=True, slots=True)
-class Mailed:
-    """The mail's files and where they are."""
-
-    folder: Path
-    files: Sequence[MailedFile]
-
-
-def picture_added(site: Site, request: Request, mailed: Mailed) -> Edit:
+def picture_added(site: Site, request: Request) -> Edit:
     page, at = place_for_more(site, request)
-    file, path, files = _mailed_picture(request, mailed)
+    file, path, files = _mailed_picture(site, request)
     src, alt = _address(page, path), one_line(request.described, TEXT_CHARACTERS)
     expected, block = Shown.by(page.outline), page.outline.texts[at]
     place = block.tag.start if request.is_before and block.tag else block.end
@@ -56,17 +46,16 @@ def picture_added(site: Site, request: Request, mailed: Mailed) -> Edit:
     return replace(edit(changed, f"{page.path}: added {file} {where}", "picture"), **files)
 
 
-def picture_replaced(site: Site, request: Request, mailed: Mailed) -> Edit:
+def picture_replaced(site: Site, request: Request) -> Edit:
     """Show a mailed picture instead of the one that is meant."""
     words = _words(request.old)
     pages = site.pages_meant(request.page, home=not words or bool(words & _HERO))
-    pictures = [(page, at) for page in pages for at in range(len(page.outline.pictures))]
     hint = "Name it by its description, its file or the heading above it"
-    page, at = one_of(_pictures_meant(pictures, request.old, words), "picture", request.old, hint)
+    page, at = one_of(_pictures_meant(pages, words), "picture", request.old, hint)
     picture, expected = page.outline.pictures[at], Shown.by(page.outline)
     if "picture" in picture.inside:  # a browser takes one of its other sources
         raise CannotDo(f"the picture in {page.path} is written in a way that I can't change safely")
-    file, path, files = _mailed_picture(request, mailed)
+    file, path, files = _mailed_picture(site, request)
     alt = one_line(request.described, TEXT_CHARACTERS) or picture.alt
     expected.pictures[at] = (_address(page, path), alt)
     written = written_attributes(page.source, picture.tag)
@@ -81,9 +70,9 @@ def picture_replaced(site: Site, request: Request, mailed: Mailed) -> Edit:
     return replace(edit(spliced(page, expected, *splices), summary, "picture"), **files)
 
 
-def _mailed_picture(request: Request, mailed: Mailed) -> tuple[str, str, dict[str, Any]]:
+def _mailed_picture(site: Site, request: Request) -> tuple[str, str, dict[str, Any]]:
     """The mailed picture that is meant: what to call it, its path in the site, and its part of the edit."""
-    pictures = [file for file in mailed.files if file.kind.lower() in _SHOWABLE]
+    pictures = [file for file in site.mailed if file.kind.lower() in _SHOWABLE]
     if request.file:
         names = folded(request.file)
         pictures = [file for file in pictures if names in (folded(file.claimed_name), folded(file.name))]
@@ -95,44 +84,33 @@ def _mailed_picture(request: Request, mailed: Mailed) -> tuple[str, str, dict[st
         called = f" called {shown(request.file)}" if request.file else ""
         raise CannotDo(f"there is no picture{called} attached to your mail", DemoObstacle.NO_PICTURE)
     file = pictures[0]
-    path, content = read_picture(mailed.folder, file.name)
+    path, content = read_picture(site.mail, file.name)
     called = f"{path} (your {file.claimed_name})" if file.claimed_name else path
     return called, path, {"files": {path: content}, "mailed": file.name}
 
 
-def _pictures_meant(pictures: list[tuple[Page, int]], which: str, words: set[str]) -> list[tuple[Page, int]]:
-    """The pictures that fit best: by their name, by words about them, by the heading they stand under."""
-    if not words:
-        return pictures
-    about = [(place, page.outline.pictures[at], page) for place in pictures for page, at in [place]]
+def _pictures_meant(pages: Sequence[Page], words: set[str]) -> list[tuple[Page, int]]:
+    """The pictures that all words fit: their description, their names, the heading that they stand under."""
+    every = [(page, at) for page in pages for at in range(len(page.outline.pictures))]
+    about = {(page.path, at): _about(page, page.outline.pictures[at]) for page, at in every}
     if words & _HERO:
-        return [place for place, one, _ in about if _HERO & _about(one)] or pictures[:1]
-    exact = [
-        place for place, one, _ in about if same(which, one.alt) or folded(which) in _file_name(one).lower()
-    ]
-    return (
-        exact
-        or [place for place, one, _ in about if words <= _about(one)]
-        or [place for place, one, page in about if words <= _words(_heading_above(page, one))]
-    )
+        return [(page, at) for page, at in every if _HERO & about[page.path, at]] or every[:1]
+    return [(page, at) for page, at in every if words <= about[page.path, at]]
 
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", folded(text)))
 
 
-def _about(picture: Picture) -> set[str]:
+def _about(page: Page, picture: Picture) -> set[str]:
     given = picture.tag.attributes
-    return _words(" ".join([picture.alt, _file_name(picture), given.get("class", ""), given.get("id", "")]))
+    above = [block.text for block in page.outline.texts if block.level and block.end <= picture.tag.start]
+    names = [picture.alt, _file_name(picture), given.get("class", ""), given.get("id", "")]
+    return _words(" ".join([*names, *above[-1:]]))
 
 
 def _file_name(picture: Picture) -> str:
     return posixpath.basename(unquote(picture.src.partition("?")[0]))
-
-
-def _heading_above(page: Page, picture: Picture) -> str:
-    above = [block.text for block in page.outline.texts if block.level and block.end <= picture.tag.start]
-    return above[-1] if above else ""
 
 
 def _address(page: Page, path: str) -> str:

@@ -77,77 +77,60 @@ def shown(text: str) -> str:
 # --- forms ----------------------------------------------------------------------------------------------
 
 _Q = "\x02\\d+\x03"  # stands for something quoted
-_SET = r"(?:change|set|update|make|rename|edit|replace)"
+_CHANGE = r"(?:change|set|update|make|rename|edit|replace|swap|correct)"
+_PUT = r"(?:add|insert|put|write|show|use)"
 _THE = r"(?:the |my |our |its )?"
-_TO = r"(?:to say|to read|to be|to|into|say|read|with|as):?"
-_NEW = rf"(?P<new>{_Q}|(?!\x02).+)"  # what is quoted is all of it: nothing may follow
+_ARTICLE = r"(?:the|my|our|your|all|its|a|an) "
+_TO = r"(?:to say|to read|to be|to|into|say|read|with|by|for|as):?"
+_OLD = rf"(?P<old>{_Q})"
+_NEW = rf"(?P<new>{_Q}|[^\x02]+)"  # what is quoted is all of it: nothing may follow
 _HEADING = r"(?:sub-?heading|heading|headline|header)"
+_PIECE = r"(?:text|sentence|phrase|words?|line|item|price)"
+_ELEMENT = rf"(?P<what>paragraph|{_HEADING})"
+_CONTACT = r"(?P<what>(?:tele)?phone(?: number)?|e-?mail(?: address)?)"
 _SAYING = r"(?:(?:that |which )?(?:says|saying|reads|reading)|with the (?:text|words)):?"
 _STARTING = rf"(?:(?:that |which )?(?:starts|starting|begins|beginning)(?: with)?:?|{_SAYING})"
 _BESIDE = (
     rf"(?P<side>after|below|under|before|above) (?:the )?(?:(?:{_HEADING}|paragraph|section)"
     rf"(?: {_STARTING}| called)? )?(?P<beside>{_Q})"
 )
-_ADD = (
-    r"(?:add|insert|put|write) (?:the |a |an |another |this )?(?:new )?"
-    rf"(?:(?P<what>paragraph|text|sentence|line|{_HEADING}) ?)?(?:at the (?:end|bottom) ?)?"
-)
-_WORDS = rf"(?:,? ?(?:{_SAYING}|:) ?(?!\x02)(?P<new>.+?)|(?:,? ?(?:{_SAYING}|:))? ?(?P<quote>{_Q}))"
+_AT_THE_END = r"(?:at the (?:end|bottom) ?)?"
+_ADD = rf"{_PUT} (?:the |an? |another |this )?(?:new )?(?:(?:{_ELEMENT}|{_PIECE}) ?)?{_AT_THE_END}"
+_WORDS = rf"(?:,? ?(?:{_SAYING}|:) ?(?P<new>[^\x02]+?)|(?:,? ?(?:{_SAYING}|:))? ?(?P<quote>{_Q}))"
 _PICTURE = r"(?:photograph|photo|picture|image)"
 _ATTACHED = (
-    rf"(?:(?:the |my |this |an? )?(?:(?:new |attached |enclosed )+(?:one|{_PICTURE}|file)|attachment|"
-    rf"(?:one|{_PICTURE}|file) (?:attached|enclosed|i (?:have )?attached))|this (?:one|{_PICTURE})|"
-    rf"(?:the |my )?(?:attached |enclosed )?(?:{_PICTURE} |file )?"
+    rf"(?:(?:the |my |this |an? )?(?:(?:new |attached |enclosed )*(?:{_PICTURE}|file)(?: attached)?|"
+    r"(?:new |attached |enclosed )+one|attachment)|this one|"
+    rf"(?:the |my )?(?:attached |enclosed |{_PICTURE} |file )*"
     r"(?P<file>[\w. -]{1,80}?\.(?:jpe?g|png|gif|webp|avif))|"
     rf"(?:the |my )?(?:attached |enclosed |{_PICTURE} |file )+(?P<named>{_Q}))"
 )
 _DESCRIBED = (
     rf"(?:,? ?(?:and |with |use )*(?:the )?(?:alt text|description|described)(?: as|:)* (?P<described>{_Q}))?"
 )
-_SOME_PICTURE = rf"(?P<old>(?:[^\x02]*\b)?(?:{_PICTURE}|hero|banner|logo|portrait)\b.*?|{_Q})"
+_SHOWN = rf"(?P<old>(?:[^\x02]*\b)?(?:{_PICTURE}|hero|banner|logo|portrait)\b.*?|{_Q})"
 _OF_ANY_PICTURE = re.compile(rf"\b(?:{_PICTURE}|of|called|with|the|my|our|a|in)\b", re.IGNORECASE)
 
 # In this order: a form that is more exact comes first.
 _FORMS = [
-    (kind, re.compile("".join(form), re.IGNORECASE | re.DOTALL))
-    for kind, *form in (
-        (
-            Kind.REPLACE_PICTURE,
-            rf"(?:replace|swap|change|update) {_THE}{_SOME_PICTURE} (?:with|by|to|for) {_ATTACHED}",
-            _DESCRIBED,
-        ),
-        (
-            Kind.REPLACE_PICTURE,
-            rf"(?:use|put|set|make) {_ATTACHED} (?:as|in place of|instead of) {_THE}(?:new )?{_SOME_PICTURE}",
-            _DESCRIBED,
-        ),
-        (Kind.TITLE, rf"{_SET} {_THE}(?:(?:page|web ?site|site) )?title {_TO} {_NEW}"),
-        (Kind.HEADING, rf"{_SET} {_THE}(?:(?:main|top|page|first) )?{_HEADING} {_TO} {_NEW}"),
-        (Kind.HEADING, rf"{_SET} {_THE}{_HEADING}(?: from| called)? (?P<old>{_Q}) {_TO} {_NEW}"),
-        (Kind.HEADING, rf"{_SET} {_THE}(?P<old>{_Q}) {_HEADING} {_TO} {_NEW}"),
-        (
-            Kind.CONTACT,
-            rf"{_SET} {_THE}(?P<what>(?:tele)?phone(?: number)?|e-?mail(?: address)?) {_TO} {_NEW}",
-        ),
+    (kind, re.compile(form, re.IGNORECASE | re.DOTALL))
+    for kind, form in (
+        (Kind.REPLACE_PICTURE, rf"{_CHANGE} {_THE}{_SHOWN} (?:with|by|to|for) {_ATTACHED}{_DESCRIBED}"),
+        (Kind.REPLACE_PICTURE, rf"{_PUT} {_ATTACHED} (?:as|instead of) {_THE}(?:new )?{_SHOWN}{_DESCRIBED}"),
+        (Kind.TITLE, rf"{_CHANGE} {_THE}(?:(?:page|web ?site|site) )?title {_TO} {_NEW}"),
+        (Kind.HEADING, rf"{_CHANGE} {_THE}(?:(?:main|top|page|first) )?{_HEADING} {_TO} {_NEW}"),
+        (Kind.HEADING, rf"{_CHANGE} {_THE}{_HEADING}(?: from| called)? {_OLD} {_TO} {_NEW}"),
+        (Kind.HEADING, rf"{_CHANGE} {_THE}{_OLD} {_HEADING} {_TO} {_NEW}"),
+        (Kind.CONTACT, rf"{_CHANGE} {_THE}{_CONTACT} {_TO} {_NEW}"),
         (Kind.ADD, rf"{_ADD}{_BESIDE}{_WORDS}"),
         (Kind.ADD, rf"{_ADD}{_WORDS},? {_BESIDE}"),
         (Kind.ADD, rf"{_BESIDE},? (?:please )?{_ADD}{_WORDS}"),
-        (Kind.ADD, rf"{_ADD}{_WORDS}(?: at the (?:end|bottom))?"),
-        (Kind.ADD_PICTURE, rf"(?:add|insert|put|show|use) {_ATTACHED}(?: {_BESIDE})?{_DESCRIBED}"),
-        (
-            Kind.REMOVE,
-            rf"(?:remove|delete) {_THE}(?:(?:text|sentence|words?|line|item) |",
-            rf"(?P<what>paragraph|{_HEADING})(?: {_STARTING})? )?(?P<old>{_Q})",
-        ),
-        (
-            Kind.TEXT,
-            rf"(?:replace|change|swap|update|correct) {_THE}(?:words? |text |phrase |sentence |price )?",
-            rf"(?P<old>{_Q}) (?:with|by|to|into|for) {_NEW}",
-        ),
-        (
-            Kind.TEXT,
-            rf"(?:replace|swap) (?P<old>(?!(?:the|my|our|your|all|its|a|an) )[^\x02]+?) (?:with|by) {_NEW}",
-        ),
+        (Kind.ADD, rf"{_ADD}{_WORDS} ?{_AT_THE_END}"),
+        (Kind.ADD_PICTURE, rf"{_PUT} {_ATTACHED}(?: {_BESIDE})?{_DESCRIBED}"),
+        (Kind.REMOVE, rf"(?:remove|delete) {_THE}(?:{_PIECE} |{_ELEMENT}(?: {_STARTING})? )?{_OLD}"),
+        (Kind.TEXT, rf"{_CHANGE} {_THE}(?:{_PIECE} )?{_OLD} {_TO} {_NEW}"),
+        (Kind.TEXT, rf"(?:replace|swap) (?P<old>(?!{_ARTICLE})[^\x02]+?) (?:with|by) {_NEW}"),
+        (Kind.TEXT, rf"{_CHANGE} (?P<old>(?!{_ARTICLE})[^\x02]*?[\d@][^\x02]*?) {_TO} {_NEW}"),
     )
 ]
 _LIST = "I understand sentences like these: " + "; ".join(EXAMPLES)
@@ -166,7 +149,7 @@ _QUOTATION = re.compile(
     r"from|everywhere|says?|please|page|photo|picture|image|heading|headline)\b))",
     re.IGNORECASE,
 )
-_VERB = rf"(?:{_SET}|swap|correct|add|insert|put|write|show|remove|delete|use)\b"
+_VERB = rf"(?:{_CHANGE}|{_PUT}|remove|delete)\b"
 _POLITE = (
     r"(?:(?:please|kindly|then|and|also|now|next|finally|hi|hello|hey)\b[ ,:]*|"
     r"(?:could|can|would|will) you(?: please| kindly| also)*\s+|"
@@ -182,8 +165,8 @@ _GREETING = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"(?:(?:many )?(?:thanks|thank you)|cheers|(?:kind |best |warm )?(?:regards|wishes)|best|sincerely|yours|"
-    r"love)(?: (?:a lot|so much|very much|in advance|again|all))?(?:,? [\w'\u2019-]{1,20}){0,2}[,!.]*",
+    r"(?:(?:(?:many )?(?:thanks|thank you)|cheers|(?:kind |best |warm )?(?:regards|wishes)|best|sincerely|"
+    r"yours|love)(?: (?:a lot|so much|in advance|again|all))?(?:,? [\w'\u2019-]{1,20}){0,2}[,!.]* ?)+",
     re.IGNORECASE,
 )
 _CUT = re.compile(
@@ -191,6 +174,7 @@ _CUT = re.compile(
     rf"(?<=\x03),?\s+and\s+(?={_POLITE}{_VERB})|\n",
     re.IGNORECASE,
 )
+_GOES_ON = re.compile(rf"[.!?]\s+\S|\b(?:and|then) {_POLITE}{_VERB}", re.IGNORECASE)
 _NAME = re.compile(r"[\w.'\u2019-]+(?: [\w.'\u2019-]+){0,2}")
 _TRAILING = re.compile(r"(?:[ ,]*\b(?:please|thanks|thank you)\b[ !.]*)+$", re.IGNORECASE)
 _PAGE_NAME = (
@@ -282,7 +266,7 @@ def _request(piece: str, quotes: list[str]) -> Request:
         raise CannotDo(reason, DemoObstacle.NOT_UNDERSTOOD, original)
     given = {name: part for name, part in found.groupdict().items() if part}
     new, old = given.get("new", ""), given.get("old", "")
-    if (named and _is_in_new_words(bare, named)) or (kind is not Kind.ADD and re.search(r"[.!?]\s+\S", new)):
+    if (named and _is_in_new_words(bare, named)) or (kind is not Kind.ADD and _GOES_ON.search(new)):
         reason = f"I can't tell where the new text ends in {shown(original)}. Put it in quotes"
         raise CannotDo(reason, DemoObstacle.UNQUOTED, original)
     if kind is Kind.REPLACE_PICTURE:

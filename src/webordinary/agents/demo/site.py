@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
@@ -14,6 +15,7 @@ from urllib.parse import unquote
 from webordinary.agents.demo.requests import CannotDo, shown
 from webordinary.core.failure import DemoObstacle
 from webordinary.core.page_outline import PageOutline, outline
+from webordinary.core.work import MailedFile, Room
 from webordinary.publish.files import read_plain_file
 
 PAGES_MAX = 200
@@ -24,10 +26,6 @@ _DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w:-]{1,40}
 _PICTURE_STARTS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"RIFF", b"\x00\x00\x00")
 _HOME = frozenset({"homepage", "home", "front", "start", "main", "index"})
 _ALIKE = str.maketrans("\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2011", "'''" + 5 * '"' + "-")
-
-
-class Interrupted(Exception):
-    """The run was asked to stop while it was still reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +42,10 @@ class Page:
         if len(content) > PAGE_BYTES:
             return f"it is larger than {PAGE_BYTES // 1000} kB"
         declared = _DECLARED.search(content[:4096])
-        try:
-            source = content.decode()
-        except UnicodeDecodeError:
-            declared = None
-            source = None
-        if source is None or (declared and declared[1].lower() not in {b"utf-8", b"utf8"}):
-            return "its characters are not written as UTF-8"
-        return cls(path, source, outline(source))
+        with contextlib.suppress(UnicodeDecodeError):
+            if declared is None or declared[1].lower() in {b"utf-8", b"utf8"}:
+                return cls(path, content.decode(), outline(content.decode()))
+        return "its characters are not written as UTF-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +54,8 @@ class Site:
 
     pages: Mapping[str, Page]
     unread: Mapping[str, str]  # pages that were not looked into, and why
+    mail: Path  # the folder of the mail's files
+    mailed: Sequence[MailedFile] = ()
 
     def pages_meant(self, name: str, *, home: bool) -> list[Page]:
         """The page that is named; else the homepage or all pages."""
@@ -115,26 +111,25 @@ def same(one: str, other: str) -> bool:
     return folded(" ".join(one.split())) == folded(" ".join(other.split()))
 
 
-def read_site(folder: Path, stopped: Callable[[], bool]) -> Site:
+def read_site(room: Room) -> Site:
     """Read all pages of a site, within bounds."""
     pages: dict[str, Page] = {}
     unread: dict[str, str] = {}
     total = 0
-    for path in _pages_in(folder):
-        if stopped():
-            raise Interrupted
-        content = read_plain_file(folder / path, PAGE_BYTES + 1)
+    for path in _pages_in(room.tree):
+        content = read_plain_file(room.tree / path, PAGE_BYTES + 1)
         if content is None:
             continue  # a link, a pipe
         total += len(content)
-        page = Page.read(path, content)
-        if len(pages) >= PAGES_MAX or total > PAGES_BYTES:
-            page = "the site has more pages than I read"
+        is_too_much = len(pages) >= PAGES_MAX or total > PAGES_BYTES
+        page = "the site has more pages than I read" if is_too_much else Page.read(path, content)
         if isinstance(page, Page):
             pages[path] = page
         else:
             unread[path] = page
-    return Site(pages, unread)
+    if not pages:
+        raise CannotDo("I found no HTML page in the site that I can read", DemoObstacle.NOWHERE)
+    return Site(pages, unread, room.mail)
 
 
 def _pages_in(folder: Path) -> Iterator[str]:
