@@ -17,7 +17,7 @@ from webordinary.core.job import Intent
 from webordinary.core.mail import MailId, MailRecord, MailState, ParsedMail
 from webordinary.core.outcome import Done
 from webordinary.core.work import AgentEvent, AgentResult, AgentTask, EventKind, Room, Worked
-from webordinary.flows.history import History
+from webordinary.flows.history import ConversationHistory
 from webordinary.flows.perform import Performance
 from webordinary.mail.folder_mailer import FolderMailer
 from webordinary.ports.agent import AgentRun
@@ -95,7 +95,7 @@ async def test_only_what_came_before_a_mail_is_known(backed: tuple[Door, FolderM
     door.clock.advance(60)
     quoted = "\r\n".join(f"> {line}" for line in text.split("\r\n"))
     third = await door.mail(f"And soon\r\n\r\n{quoted}", number="3", answers="<2@example.com>")
-    history = History(door.backend, Reader(), letters)
+    history = ConversationHistory(door.backend, Reader(), letters)
 
     async def told(record: MailRecord) -> str:
         mail = await Reader().read(await door.backend.blobs.get(record.blob))

@@ -21,7 +21,7 @@ LETTERS_OF_EACH = 10
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ConversationHistory:
     """Tells what is new in a mail from what its conversation holds already."""
 
     backend: Backend

@@ -6,72 +6,38 @@ that lost its lane can neither push nor publish, and what it settles is refused.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from webordinary.core.claim import Delivery
 from webordinary.core.errors import BackendUnavailable, NotFound
-from webordinary.core.facts import Facts, FailureDetails, SessionMemory, UndoFacts, UnfinishedWork
+from webordinary.core.facts import Facts, SessionMemory
 from webordinary.core.failure import FailureKind
-from webordinary.core.job import Intent, Job, JobState
-from webordinary.core.mail import MailId, MailRecord, ParsedMail, Stretch, StretchKind
+from webordinary.core.job import Intent
+from webordinary.core.mail import MailId, StretchKind
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
-from webordinary.core.site import Project
 from webordinary.core.views import JobView
-from webordinary.core.work import AgentTask, Broke, Declined, Earlier, MailedFile, Room, Stopped, Worked
-from webordinary.dispatch.arrival_policy import never_made, taken_over
-from webordinary.flows.history import History
-from webordinary.flows.preview import NotShown, Showing, Shown, show
-from webordinary.flows.promote import go_live
-from webordinary.flows.tools import Tools
+from webordinary.core.work import AgentTask, Broke, Declined, Stopped, Worked
+from webordinary.dispatch.arrival_policy import taken_over
+from webordinary.flows.agent_task import prepared
+from webordinary.flows.preview import NotPreviewed, Previewed, PreviewRequest, make_preview
+from webordinary.flows.promote import promote
+from webordinary.flows.tools import Task, Tools
+from webordinary.flows.undo import revert, undo
 from webordinary.ports.handler import Stop
-from webordinary.ports.workspaces import CannotRevert, Signed, Unresolved, Workspace
+from webordinary.ports.workspaces import Unresolved, Workspace
 from webordinary.publish.manifest import secret_by_name, secret_inside
 from webordinary.work.agent_run import run_agent
-from webordinary.work.prompt import (
-    PATCH_NAME,
-    STRETCH_CHARACTERS,
-    Material,
-    TakenOver,
-    compose,
-    earlier_name,
-    gist,
-    patch_name,
-    set_apart,
-    stretch_name,
-)
+from webordinary.work.prompt import gist, set_apart
 from webordinary.work.session_memory import (
-    agent_session,
     carried_on,
     left_unfinished,
     turn,
-    unfinished_commit,
     unfinished_in,
     with_taken_over,
 )
 
 NOT_KEPT = "Nothing of it was kept, so that the secret does not get into the history of the site."
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One job with all that belongs to it."""
-
-    delivery: Delivery
-    project: Project
-    workspace: Workspace
-    stop: Stop
-    memory: SessionMemory
-    mail: MailRecord | None
-    unfinished: tuple[UnfinishedWork, ...] = ()  # jobs of the lane that came to nothing just before
-    taken: tuple[JobView, ...] = ()  # requests that this one interrupted and carries out in their place
-
-    @property
-    def signed(self) -> Signed:
-        """How its commits are signed."""
-        sender = self.mail.from_address if self.mail else f"{self.delivery.claim.lane}"
-        return Signed(gist(self.delivery.job.instruction), "", sender)
 
 
 class Performance:
@@ -112,11 +78,11 @@ class Performance:
             case Intent.EDIT:
                 return _with_taken_over(taken, await self._edit(task))
             case Intent.UNDO:
-                return await self._nothing_was_made(task) or await self._turn(task)
+                return await undo(tools, task)
             case Intent.REDO:
-                return await self._turn(task)
+                return await revert(tools, task)
             case Intent.PUBLISH:
-                return await go_live(tools, delivery, workspace, memory)
+                return await promote(tools, task)
 
     async def _taken_over(self, delivery: Delivery, workspace: Workspace) -> tuple[JobView, ...]:
         """Requests that this one interrupted, but for what came into the site before its worker was lost."""
@@ -127,18 +93,18 @@ class Performance:
     # --- an instruction ---------------------------------------------------------------------------
 
     async def _edit(self, task: Task) -> Outcome:
-        words = await self._words(task.mail, task.delivery.job, task.workspace.room)
-        outcome = await self._carry_out(task, await self._errand(task, words))
+        words, agent_task = await prepared(self._tools, task)
+        outcome = await self._carry_out(task, agent_task)
         if not isinstance(outcome, (Done, Failed)):
             return outcome
         apart = set_apart(words)
         quote, ending = apart is StretchKind.QUOTED, apart is StretchKind.SIGNATURE
         return replace(outcome, facts=replace(outcome.facts, read_quote=quote, read_ending=ending))
 
-    async def _carry_out(self, task: Task, errand: AgentTask) -> Outcome:
+    async def _carry_out(self, task: Task, agent_task: AgentTask) -> Outcome:
         tools, delivery = self._tools, task.delivery
         result = await run_agent(
-            tools.agent, errand, task.workspace.room, delivery, task.stop, tools.backend.journal
+            tools.agent, agent_task, task.workspace.room, delivery, task.stop, tools.backend.journal
         )
         match result:
             case Worked(summary, session):
@@ -146,7 +112,7 @@ class Performance:
             case Stopped(summary, session):
                 return await self._stopped(task, await self._remembered(task, session, summary))
             case Declined(reason, kind, details):
-                left = self._without_change(task, f"Could not: {task.signed.gist}")
+                left = task.without_change(f"Could not: {task.signed.gist}")
                 return Failed(reason, replace(left, failure=details), kind)
             case Broke(reason, again, _, kind):
                 if again:
@@ -157,10 +123,6 @@ class Performance:
         blob = await self._tools.blobs.put(session) if session else ""
         line = turn(task.delivery.job.instruction, summary)
         return task.memory.after_agent(self._tools.agent.name, blob, line)
-
-    def _without_change(self, task: Task, happened: str) -> Facts:
-        """What a job leaves that came to nothing: what was kept of those before it stays so."""
-        return Facts(memory=task.memory.after(happened), unfinished_before=carried_on(task.unfinished))
 
     async def _worked(self, task: Task, summary: str, memory: SessionMemory) -> Outcome:
         workspaces = self._tools.workspaces
@@ -178,101 +140,26 @@ class Performance:
                 )
                 return await self._failed(task, reason, FailureKind.CONFLICT, memory)
             case str():
-                showing = Showing(commit, own=commit)
-        match await show(self._tools, task.delivery, task.workspace, showing, task.stop):
+                request = PreviewRequest(commit, own=commit)
+        match await make_preview(self._tools, task, request, task.stop):
             case None:
                 return await self._stopped(task, memory, commit)
-            case NotShown(reason, kind):
+            case NotPreviewed(reason, kind):
                 if kind is FailureKind.SECRET or await self._has_secret(task, commit):
                     return self._thrown_away(task, reason, memory)
                 return await self._failed(task, reason, kind, memory, commit)
-            case Shown(facts):
+            case Previewed(facts):
                 return Done(summary, replace(facts, memory=memory))
 
-    async def _errand(self, task: Task, words: tuple[Stretch, ...]) -> AgentTask:
-        tools, job, workspace = self._tools, task.delivery.job, task.workspace
-        files = await self._placed_files(task.mail, workspace.room)
-        taken = [await self._placed_request(task, number, one) for number, one in enumerate(task.taken, 1)]
-        material = Material(
-            subject=task.mail.subject if task.mail else "",
-            stretches=words,
-            files=files,
-            taken_over=tuple(taken),
-            unfinished=await self._placed_patches(task),
-            since=task.memory.since,
-            conflicts=workspace.conflicts,
-        )
-        return AgentTask(
-            job=job.id,
-            instruction=job.instruction,
-            prompt=compose(job.id, job.instruction, material),
-            subject=task.mail.subject if task.mail else "",
-            files=files,
-            conflicts=workspace.conflicts,
-            earlier=tuple(Earlier(one.request, one.files) for one in taken),
-            resume=await agent_session(task.memory, tools.agent.name, tools.blobs),
-            recap="\n".join(task.memory.recap),
-        )
-
-    async def _placed_files(
-        self, mail: MailRecord | None, room: Room, prefix: str = ""
-    ) -> tuple[MailedFile, ...]:
-        """Put the mail's files where the agent can read them. Their names are of our own making."""
-        placed = []
-        for file in mail.files if mail else ():
-            content, name = await self._tools.blobs.get(file.blob), f"{prefix}{file.name}"
-            await asyncio.to_thread((room.mail / name).write_bytes, content)
-            placed.append(MailedFile(name, file.kind, file.claimed_name))
-        return tuple(placed)
-
-    async def _placed_request(self, task: Task, number: int, job: JobView) -> TakenOver:
-        """Lay all that belongs to a request that was taken over beside the mail's own files."""
-        room, prefix = task.workspace.room, earlier_name(number, "")
-        mail = await self._tools.backend.mailbox.mail(MailId(job.message_id))
-        commit = unfinished_commit(job)
-        patch = await self._tools.history.patch(task.workspace, commit) if commit else ""
-        if patch:
-            place = room.mail / earlier_name(number, PATCH_NAME)
-            await asyncio.to_thread(place.write_text, patch, "utf-8")
-        return TakenOver(
-            job.instruction,
-            await self._words(mail, job, room, prefix),
-            await self._placed_files(mail, room, prefix),
-            bool(patch),
-        )
-
-    async def _words(
-        self, mail: MailRecord | None, job: Job | JobView, room: Room, prefix: str = ""
-    ) -> tuple[Stretch, ...]:
-        """Read what is new in the mail; what is too long for the prompt is laid beside the mail's files."""
-        tools = self._tools
-        parsed = (
-            await tools.reader.read(await tools.blobs.get(mail.blob), sender=mail.from_address)
-            if mail
-            else None
-        )
-        if mail is None or not isinstance(parsed, ParsedMail):
-            return ()
-        history = History(tools.backend, tools.reader, tools.letters)
-        words = await history.new_in(parsed, job.lane, job.session, mail.received_at)
-        for number, stretch in enumerate(words):
-            if len(stretch.text) > STRETCH_CHARACTERS:
-                place = room.mail / f"{prefix}{stretch_name(number)}"
-                await asyncio.to_thread(place.write_text, stretch.text, "utf-8")
-        return words
-
-    async def _placed_patches(self, task: Task) -> tuple[UnfinishedWork, ...]:
-        """Lay what the jobs before left unfinished beside the mail's files, as patches."""
-        placed = []
-        orders = {one.instruction for one in task.taken}
-        others = [job for job in task.unfinished if job.request not in orders]
-        for back, job in enumerate(reversed(others)):
-            patch = await self._tools.history.patch(task.workspace, job.commit) if job.commit else ""
-            if patch:
-                place = task.workspace.room.mail / patch_name(back)
-                await asyncio.to_thread(place.write_text, patch, "utf-8")
-            placed.append(job if patch else replace(job, commit=""))
-        return tuple(reversed(placed))
+    async def _already_committed(self, task: Task) -> Outcome:
+        """An earlier attempt got as far as the repository: show that, and do nothing twice."""
+        workspace, summary = task.workspace, task.workspace.said
+        memory = task.memory.after(turn(task.delivery.job.instruction, summary))
+        request = PreviewRequest(workspace.previewed, own=workspace.committed)
+        preview = await make_preview(self._tools, task, request)
+        if isinstance(preview, NotPreviewed):  # it was built before it was pushed: it must be shown
+            return Retry(preview.reason, preview.kind)
+        return Done(summary, replace(preview.facts, memory=memory))
 
     # --- what did not come into the site ----------------------------------------------------------
 
@@ -300,45 +187,6 @@ class Performance:
         """Keep the work where people and the next job find it: the commit of it, or what is in the tree."""
         aside = await self._tools.workspaces.keep_aside(task.workspace, task.signed, commit)
         return left_unfinished(memory, task.delivery.job.instruction, aside, task.unfinished, why)
-
-    # --- undo and redo: no model is asked -----------------------------------------------------
-
-    async def _nothing_was_made(self, task: Task) -> Outcome | None:
-        """An undo that came while its edit was being made took that back already: nothing older is meant."""
-        edit = await never_made(self._tools.backend.ledger, task.delivery.job)
-        # It may have been stopped, or its worker lost, after its change was in: then that is taken back.
-        if edit is None or await self._tools.history.has_change_of(task.workspace, edit.id):
-            return None
-        stopped = edit.state is JobState.PREEMPTED
-        summary = f"{'Stopped' if stopped else 'Nothing to take back'}: {gist(edit.instruction)}"
-        undo = UndoFacts(stopped=edit.instruction) if stopped else UndoFacts(never_made=edit.instruction)
-        return Done(summary, Facts(undo=undo, memory=task.memory.after(summary)))
-
-    async def _turn(self, task: Task) -> Outcome:
-        job = task.delivery.job
-        could_not = self._without_change(task, f"Could not {job.intent}")
-        turned = await self._tools.workspaces.revert(task.workspace, job.intent, task.signed)
-        if isinstance(turned, CannotRevert):
-            details = FailureDetails(turned.who, turned.words)
-            return Failed(turned.reason, replace(could_not, failure=details), turned.kind)
-        showing = Showing(turned.tip, own=turned.commit)
-        shown = await show(self._tools, task.delivery, task.workspace, showing)
-        if isinstance(shown, NotShown):
-            return Failed(shown.reason, could_not, shown.kind)
-        words = "Taken back" if job.intent is Intent.UNDO else "Brought back"
-        summary = f"{words}: {turned.gist}"
-        undo = UndoFacts(turned.gist, turned.elsewhere)
-        return Done(summary, replace(shown.facts, undo=undo, memory=task.memory.after(summary)))
-
-    async def _already_committed(self, task: Task) -> Outcome:
-        """An earlier attempt got as far as the repository: show that, and do nothing twice."""
-        workspace, summary = task.workspace, task.workspace.said
-        memory = task.memory.after(turn(task.delivery.job.instruction, summary))
-        showing = Showing(workspace.previewed, own=workspace.committed)
-        shown = await show(self._tools, task.delivery, workspace, showing)
-        if isinstance(shown, NotShown):  # it was built before it was pushed, and it is in: it must be shown
-            return Retry(shown.reason, shown.kind)
-        return Done(summary, replace(shown.facts, memory=memory))
 
 
 def _with_taken_over(taken: Sequence[JobView], outcome: Outcome) -> Outcome:

@@ -1,28 +1,26 @@
-"""What is previewed becomes what everybody sees, and the facts that tell which changes that were. Stage 6."""
+"""What is previewed becomes what everybody sees, and which changes that were. Stage 6."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
-from webordinary.core.claim import Delivery
-from webordinary.core.facts import Facts, LiveFacts, RequestedChange, SessionMemory
+from webordinary.core.facts import Facts, LiveFacts, RequestedChange
 from webordinary.core.failure import FailureKind
 from webordinary.core.outcome import Done, Failed
 from webordinary.core.page_changes import PageChange
 from webordinary.core.release import Place, Release
-from webordinary.flows.preview import NotShown, Showing, show
-from webordinary.flows.tools import Tools
+from webordinary.flows.preview import NotPreviewed, PreviewRequest, make_preview
+from webordinary.flows.tools import Task, Tools
 from webordinary.ports.workspaces import Made, Workspace
 from webordinary.publish.page_changes import Version, page_changes, pages_to_read
 
 
-async def go_live(
-    tools: Tools, delivery: Delivery, workspace: Workspace, memory: SessionMemory
-) -> Done | Failed:
+async def promote(tools: Tools, task: Task) -> Done | Failed:
     """Make what is previewed live; where nothing was previewed yet, the site as it is."""
+    delivery, workspace, memory = task.delivery, task.workspace, task.memory
     claim, project = delivery.claim, delivery.claim.lane.project
-    if refused := await _not_even_previewed(tools, delivery, workspace):
+    if refused := await _not_even_previewed(tools, task):
         return Failed(refused.reason, Facts(memory=memory.after("Could not publish")), refused.kind)
     before = await tools.publisher.current(project, Place.LIVE)
     changes = await _changes(tools, project, before[0] if before else None)
@@ -58,14 +56,14 @@ async def _changes(tools: Tools, project: str, live: Release | None) -> list[Pag
     return await asyncio.to_thread(page_changes, before, after, {})
 
 
-async def _not_even_previewed(tools: Tools, delivery: Delivery, workspace: Workspace) -> NotShown | None:
+async def _not_even_previewed(tools: Tools, task: Task) -> NotPreviewed | None:
     """Preview the site as it is if nothing is previewed yet; say why not, None if it is."""
-    if await tools.publisher.current(delivery.claim.lane.project, Place.PREVIEW) is not None:
+    if await tools.publisher.current(task.delivery.claim.lane.project, Place.PREVIEW) is not None:
         return None
-    if workspace.conflicts:
-        return NotShown("Somebody else changed the same lines since.", FailureKind.CONFLICT)
-    shown = await show(tools, delivery, workspace, Showing(workspace.base, own=""))
-    return shown if isinstance(shown, NotShown) else None
+    if task.workspace.conflicts:
+        return NotPreviewed("Somebody else changed the same lines since.", FailureKind.CONFLICT)
+    preview = await make_preview(tools, task, PreviewRequest(task.workspace.base, own=""))
+    return preview if isinstance(preview, NotPreviewed) else None
 
 
 async def _whose(
