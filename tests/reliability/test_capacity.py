@@ -1,6 +1,6 @@
 """Ten projects with ten users each: three generic workers instead of a hundred, shown by running it.
 
-A made-up day on virtual time, so its seconds are exact; `webordinary.simulation.capacity` says what it is
+A made-up day on virtual time, so its seconds are exact; `capacity.py` says what it is
 made of. Half of all visits fall into two rush half-hours.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from webordinary.simulation.capacity import Plan, rehearse
+from tests.reliability.capacity import Plan, rehearse
 
 WAIT_SECONDS_MOST = 10 * 60.0  # for the pool, at the worst moment of the rush; jobs take 1 to 6 minutes
 WAIT_SECONDS_MEDIAN = 60.0  # though half of all mail comes in the rush

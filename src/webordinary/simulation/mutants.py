@@ -13,13 +13,12 @@ from webordinary.backends.loading import Call, Needs
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.claim.lane_runner import LaneServer
 from webordinary.claim.release_reasons import LetGo
-from webordinary.claim.rows import JobRow, LaneRow, Nothing, Rows
+from webordinary.claim.rows import JobRow, LaneRow, Nothing
 from webordinary.claim.rules import Rules
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, WorkerId
 from webordinary.core.errors import BackendUnavailable
-from webordinary.core.job import Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.job import Duplicate, Job, JobState, Submitted
 from webordinary.core.lane import Lane
-from webordinary.core.limits import Limits
 from webordinary.core.outcome import Outcome, Preempted
 from webordinary.core.views import Happening
 from webordinary.simulation.faults import EVERY_FAULT, Fault
@@ -157,21 +156,18 @@ class NoFencing(Rules):
 class InterruptLeavesHead(Rules):
     """An interrupted job is not settled: its message stays in flight and blocks the lane."""
 
-    def __init__(self, rows: Rows, limits: Limits) -> None:
-        """Start with no message in flight."""
-        super().__init__(rows, limits)
-        self._in_flight: set[tuple[JobId, int]] = set()
-
     def settle(self, delivery: Delivery, outcome: Outcome, *, more: bool) -> Delivery | Nothing:
-        """Forget to settle what was interrupted."""
-        if isinstance(outcome, Preempted):
-            self._held(delivery.claim)
-            self._in_flight.add((delivery.job.id, delivery.claim.fence))
-            return Nothing()
-        return super().settle(delivery, outcome, more=more)
+        """Forget to settle what was interrupted; nobody works on it any more."""
+        job = self.rows.job(delivery.job.id)
+        if job is None or not isinstance(outcome, Preempted):
+            return super().settle(delivery, outcome, more=more)
+        self._held(delivery.claim)
+        job.worker = None
+        return Nothing()
 
     def _next(self, lane: LaneRow, claim: Claim) -> Delivery | Nothing:
-        if lane.head is not None and (lane.head.job.id, claim.fence) in self._in_flight:
+        head = lane.head
+        if head and head.state is JobState.RUNNING and head.fence == claim.fence and head.worker is None:
             return Nothing()
         return super()._next(lane, claim)
 
