@@ -24,7 +24,7 @@ from webordinary.sandbox.sandbox import (
     TimedOut,
 )
 from webordinary.sandbox.unconfined import Unconfined
-from webordinary.system.processes import TAIL_BYTES
+from webordinary.system.process_output import TAIL_BYTES
 
 BOTH = pytest.mark.parametrize("sandbox", [Bubblewrap(), Unconfined()], ids=["bubblewrap", "unconfined"])
 PYTHON = "/usr/bin/python3"

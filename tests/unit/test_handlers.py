@@ -18,7 +18,7 @@ from webordinary.core.job import Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
 from webordinary.ports.handler import Handler, Stop
-from webordinary.system.processes import TAIL_BYTES, OutputTail, last_words
+from webordinary.system.process_output import TAIL_BYTES, OutputTail, last_words
 
 PROC = Path("/proc")
 GRACE_SECONDS = 0.3

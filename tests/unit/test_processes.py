@@ -18,14 +18,8 @@ from tests.unit.test_handlers import (
     processes_with,
     zombies_of,
 )
-from webordinary.system.processes import (
-    ChildProcess,
-    OutputHead,
-    OutputTail,
-    Program,
-    exit_words,
-    uncancelled,
-)
+from webordinary.system.process_output import OutputHead, OutputTail, exit_words
+from webordinary.system.processes import ChildProcess, Program, uncancelled
 
 __all__ = ["marker"]  # a fixture
 
@@ -84,17 +78,17 @@ async def test_only_the_beginning_of_a_flood_is_kept() -> None:
     head = OutputHead(1000)
     child = await ChildProcess.start(shell("yes"), output=head)
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await child.wait_for_output(unless=head.cut)
+        await child.wait_or_stop(head.cut.wait(), all_output=True)
         await child.end()
     assert bytes(head.data) == b"y\n" * 500
-    assert child.code == -signal.SIGKILL
+    assert child.code in {-signal.SIGTERM, -signal.SIGKILL}
 
 
 @pytest.mark.parametrize(("written", "is_cut"), [(999, False), (1000, False), (1001, True)])
 async def test_output_of_exactly_the_limit_is_whole(written: int, is_cut: bool) -> None:
     head = OutputHead(1000)
     child = await ChildProcess.start(shell(f"head -c {written} /dev/zero"), output=head)
-    await child.wait_for_output(unless=head.cut)
+    await child.wait_or_stop(head.cut.wait(), all_output=True)
     await child.end()
     assert (len(head.data), head.cut.is_set()) == (min(written, 1000), is_cut)
 
@@ -104,7 +98,7 @@ async def test_all_that_was_written_is_there_when_the_output_was_waited_for() ->
     head, errors = OutputHead(10_000_000), OutputHead(100)
     script = "(sleep 0.2; head -c 3000000 /dev/zero; echo late >&2) & exit 0"
     child = await ChildProcess.start(shell(script), output=head, errors=errors)
-    await child.wait_for_output(unless=head.cut)
+    await child.wait_or_stop(head.cut.wait(), all_output=True)
     await child.end()
     assert (child.code, len(head.data), bytes(errors.data)) == (0, 3_000_000, b"late\n")
 

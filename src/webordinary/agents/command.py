@@ -35,7 +35,7 @@ from webordinary.sandbox.sandbox import (
     Sandbox,
     TimedOut,
 )
-from webordinary.system.processes import last_words
+from webordinary.system.process_output import last_words
 
 CANNOT_DO_THAT = 65  # EX_DATAERR of sysexits.h
 

@@ -14,7 +14,8 @@ from webordinary.core.claim import Delivery
 from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry
 from webordinary.core.text import one_line
 from webordinary.ports.handler import Handler, Stop
-from webordinary.system.processes import ChildProcess, OutputTail, Program, exit_words, last_words
+from webordinary.system.process_output import OutputTail, exit_words, last_words
+from webordinary.system.processes import ChildProcess, Program
 
 log = logging.getLogger("webordinary.job")
 

@@ -25,7 +25,8 @@ from webordinary.sandbox.sandbox import (
     Wrapped,
 )
 from webordinary.sandbox.watchdog import Watchdog
-from webordinary.system.processes import ChildProcess, OutputTail, Program
+from webordinary.system.process_output import OutputTail
+from webordinary.system.processes import ChildProcess, Program
 
 GRACE_SECONDS = 2.0  # between asking to stop and killing
 TOO_LARGE_A_FILE = 128 + signal.SIGXFSZ

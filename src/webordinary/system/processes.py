@@ -20,14 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol, Self, TypeVar
 
-from webordinary.core.text import storable
-
 KILL_AGAIN_SECONDS = 0.02  # a process that is just starting may not have had its child yet
 REAP_SECONDS = 5.0  # a killed process is gone at once, unless the kernel holds it
 LAST_WORDS_SECONDS = 0.5  # for output of a process that got away and holds the pipe
-TAIL_BYTES = 16_384
-LINE_BYTES = 8_192  # a longer line is passed on in pieces
-WORDS_LINES, WORDS_CHARACTERS = 12, 2_000
 
 STANDARD_ERROR = 2  # ours, for a child to share
 
@@ -112,20 +107,18 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
         Standard error goes the way of standard output unless `errors` takes it, or is a descriptor.
         """
-        outputs = {1: output, 2: None if isinstance(errors, int) else errors}
-        child = cls({fd: taken for fd, taken in outputs.items() if taken is not None})
-        command, stderr, watched = program.command, errors if isinstance(errors, int) else STDOUT, -1
-        if program.leash:
-            watched, child._leash = os.pipe()
-            command, stderr = ("/bin/sh", "-c", LEASH, "sh", *command), watched
+        child = cls({fd: one for fd, one in ((1, output), (2, errors)) if not isinstance(one, int | None)})
+        command, stderr = program.command, STDOUT if errors is None else errors
         try:
-            with _source(program.stdin) as source:
+            with contextlib.ExitStack() as stack:
+                if program.leash:
+                    command, stderr = stack.enter_context(child._leashed(command))
                 starting = asyncio.get_running_loop().subprocess_exec(
                     lambda: child,
                     *command,
-                    stdin=source,
-                    stdout=PIPE if output is not None else DEVNULL,
-                    stderr=PIPE if STANDARD_ERROR in child._outputs else stderr,
+                    stdin=stack.enter_context(_source(program.stdin)),
+                    stdout=DEVNULL if output is None else PIPE,
+                    stderr=stderr if isinstance(stderr, int) else PIPE,
                     env=None if program.environment is None else dict(program.environment),
                     cwd=program.folder,
                     pass_fds=tuple(program.held),
@@ -137,14 +130,25 @@ class ChildProcess(asyncio.SubprocessProtocol):
                 await child.end()
             child._let_go()
             raise
-        finally:
-            if program.leash:
-                os.close(watched)
         return child
 
     async def _started(self, starting: Awaitable[tuple[Any, Any]], members: Callable[[int], Members]) -> None:
         self._transport, _ = await starting
         self._members = members(self.pid)
+
+    @contextlib.contextmanager
+    def _leashed(self, command: Sequence[str]) -> Iterator[tuple[Sequence[str], int]]:
+        """The command behind its watcher, and what has to be its standard error."""
+        watched, self._leash = os.pipe()
+        try:
+            yield ("/bin/sh", "-c", LEASH, "sh", *command), watched
+        finally:
+            os.close(watched)
+
+    def _let_go(self) -> None:
+        if self._leash >= 0:
+            os.close(self._leash)
+            self._leash = -1
 
     @property
     def pid(self) -> int:
@@ -177,30 +181,29 @@ class ChildProcess(asyncio.SubprocessProtocol):
         assert self.code is not None
         return self.code
 
-    async def wait_for_output(self, unless: asyncio.Event) -> None:
-        """Wait for the end of the program and of all that was written, unless that is too much."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (self._all_read, unless)]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            if not unless.is_set():
-                await self._exited.wait()
-        finally:
-            for wait in waits:
-                wait.cancel()
+    async def wait_or_stop(
+        self, stop: Awaitable[object], grace_seconds: float = 0.0, *, all_output: bool = False
+    ) -> bool:
+        """Wait for the end; once `stop` comes, ask, and wait a little more. Says whether it was asked.
 
-    async def wait_or_stop(self, stop: Awaitable[object], grace_seconds: float) -> bool:
-        """Wait for the end; once `stop` comes, ask, and wait a little more. Says whether it was asked."""
-        exited, asked = asyncio.ensure_future(self._exited.wait()), asyncio.ensure_future(stop)
+        With `all_output` the end is that of all that was written, also by others who are left.
+        """
+        ended, asked = asyncio.ensure_future(self._ended(all_output)), asyncio.ensure_future(stop)
         try:
-            await asyncio.wait((exited, asked), return_when=asyncio.FIRST_COMPLETED)
-            if exited.done():
+            await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
                 return False
             self.members.terminate()
-            await asyncio.wait((exited,), timeout=grace_seconds)
+            await asyncio.wait((ended,), timeout=grace_seconds)
             return True
         finally:
-            exited.cancel()
+            ended.cancel()
             asked.cancel()
+
+    async def _ended(self, all_output: bool) -> None:  # noqa: FBT001 - passed on
+        await self._exited.wait()
+        if all_output:
+            await self._all_read.wait()
 
     async def end(self, grace_seconds: float = 0.0) -> None:
         """Leave no process: ask if there is a grace, kill, reap, take the last words. Never half done."""
@@ -230,11 +233,6 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def _running(self) -> asyncio.SubprocessTransport:
         assert self._transport is not None
         return self._transport
-
-    def _let_go(self) -> None:
-        if self._leash >= 0:
-            os.close(self._leash)
-            self._leash = -1
 
     # --- what the event loop calls ----------------------------------------------------------------------
 
@@ -309,89 +307,3 @@ def _source(text: bytes | None) -> Iterator[int]:
 
 def _memory_file() -> IO[bytes]:
     return os.fdopen(os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
-
-
-# --- what a child wrote -----------------------------------------------------------------------------------
-
-
-class OutputHead:
-    """See `Output`: keeps the beginning. `cut` is set when there was more."""
-
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
-        self.data, self.cut = bytearray(), asyncio.Event()
-
-    def feed_data(self, data: bytes) -> None:
-        room = self._limit - len(self.data)
-        self.data += data[:room]
-        if len(data) > room:
-            self.cut.set()
-
-    def feed_eof(self) -> None:
-        """Nothing more comes."""
-
-
-class OutputTail:
-    """See `Output`: counts, passes lines on, keeps the end. Calls `too_much` when it is over the limit."""
-
-    def __init__(
-        self, limit_bytes: float = float("inf"), on_line: Callable[[str], None] | None = None
-    ) -> None:
-        self._limit, self._on_line = limit_bytes, on_line
-        self._line, self._tail = bytearray(), bytearray()
-        self.total_bytes = 0
-        self.too_much: Callable[[], None] = lambda: None
-
-    @property
-    def text(self) -> str:
-        """The end of it, in whole lines where there are any."""
-        text = readable(bytes(self._tail[-TAIL_BYTES:]))
-        if self.total_bytes > TAIL_BYTES:
-            text = text.partition("\n")[2] or text
-        return text.strip()
-
-    def feed_data(self, data: bytes) -> None:
-        if self.total_bytes <= self._limit:  # what comes later was in the pipe when it was killed
-            self.total_bytes += len(data)
-            self._tail += data
-            del self._tail[: -2 * TAIL_BYTES]
-            if self._on_line is not None:
-                self._pass_on(data, self._on_line)
-        if self.total_bytes > self._limit:
-            self.too_much()
-
-    def _pass_on(self, data: bytes, on_line: Callable[[str], None]) -> None:
-        self._line += data
-        while len(self._line) > LINE_BYTES or b"\n" in self._line:
-            line, newline, _ = bytes(self._line[:LINE_BYTES]).partition(b"\n")
-            del self._line[: len(line) + len(newline)]
-            on_line(readable(line))
-
-    def feed_eof(self) -> None:
-        if self._on_line is not None and self._line:
-            self._on_line(readable(bytes(self._line)))
-            self._line.clear()
-
-
-def readable(data: bytes) -> str:
-    """Text without anything that a terminal would obey."""
-    text = data.decode(errors="replace")
-    return "".join(char for char in text if char.isprintable() or char in "\n\t")
-
-
-def last_words(output: str) -> str:
-    """The end of what a program wrote: whole lines, as many as a person reads."""
-    lines = [line for line in storable(output).splitlines() if line.strip()][-WORDS_LINES:]
-    while len(lines) > 1 and sum(map(len, lines)) > WORDS_CHARACTERS:
-        lines.pop(0)
-    return "\n".join(lines)[-WORDS_CHARACTERS:]
-
-
-def exit_words(code: int) -> str:
-    """Say what an exit code means."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by signal {-code}"

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from webordinary.claim.backoff import Backoff
 from webordinary.ports.clock import Clock
-from webordinary.system.processes import STANDARD_ERROR, ChildProcess, Program, exit_words
+from webordinary.system.process_output import exit_words
+from webordinary.system.processes import STANDARD_ERROR, ChildProcess, Program
 
 STEADY_SECONDS = 10.0  # a child that lived so long is started again without delay
 

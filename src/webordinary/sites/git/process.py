@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from webordinary.core.errors import BackendUnavailable
-from webordinary.system.processes import ChildProcess, OutputHead, Program, uncancelled
+from webordinary.system.process_output import OutputHead
+from webordinary.system.processes import ChildProcess, Program, uncancelled
 
 OUTPUT_BYTES = 64 * 2**20  # far more than any command here needs to say
 WORDS_BYTES = 8_192  # kept of what a command complains about
@@ -93,7 +94,7 @@ async def run_git(
         raise BackendUnavailable("git can't be started: is it installed?") from error
     try:
         async with asyncio.timeout(seconds):
-            await child.wait_for_output(unless=out.cut)
+            await child.wait_or_stop(out.cut.wait(), all_output=True)
     except TimeoutError as error:
         raise BackendUnavailable(f"git {arguments[0]} took longer than {seconds:.0f} seconds") from error
     finally:

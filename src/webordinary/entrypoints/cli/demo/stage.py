@@ -22,7 +22,8 @@ from webordinary.identify.find import mail_id
 from webordinary.mail.smtp.relay import hand_in
 from webordinary.operations.first_start import SAMPLES
 from webordinary.operations.running import LOOPBACK, answers, free_port
-from webordinary.system.processes import ChildProcess, exit_words
+from webordinary.system.process_output import exit_words
+from webordinary.system.processes import ChildProcess
 from webordinary.system.supervisor import start_child
 from webordinary.wiring.embedded import sites_folder
 from webordinary.wiring.setting_reader import PREFIX
