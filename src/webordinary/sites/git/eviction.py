@@ -1,69 +1,78 @@
-"""Room on the disk: the coldest trees go first, then the coldest mirrors; nothing that is in use."""
+"""Eviction: the trees that were not used for longest go first, then such mirrors; nothing that is in use."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from webordinary.sites.git.process import in_thread
 from webordinary.sites.git.sanitize_tree import remove, size_of
-from webordinary.sites.git.workspace_lock import Cold, Seat, cold, other_seats
+from webordinary.sites.git.workspace_lock import USED, LockedFolder, folders_in
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
-    seat: Seat
-    sessions: tuple[Cold, ...]
-    projects: tuple[Path, ...]
+class _Candidate:
+    """Something that could make room: the longer it was not used, the sooner."""
+
+    used_at: float
+    path: Path
+    size: int
 
 
 async def make_room(
-    root: Path, own: Seat, cap: int, in_use: Callable[[], Collection[Path]]
+    root: Path, own: LockedFolder, cap: int, in_use: Callable[[], Collection[Path]]
 ) -> frozenset[Path]:
     """Remove what was not used for longest until the root is below its cap; say what went."""
-    taken = await in_thread(_takable, root, own)
+    taken = await in_thread(_abandoned, root, own)
     gone: list[Path] = []
     try:
-        used = await in_thread(size_of, root)
-        if used <= cap:
-            return frozenset()
-        groups = [await in_thread(_candidates, seat) for seat in (own, *taken)]
-        sessions = ((group.seat, item) for group in groups for item in group.sessions)
-        used = await _drop(sessions, used - cap, in_use, gone) + cap
-        if used > cap:
-            projects = await in_thread(
-                lambda: [(group.seat, cold(path)) for group in groups for path in group.projects]
-            )
-            await _drop(projects, used - cap, in_use, gone)
+        surplus = await in_thread(size_of, root) - cap
+        for folders_of in (LockedFolder.sessions, LockedFolder.projects):
+            if surplus > 0:
+                candidates = await in_thread(_candidates, (own, *taken), folders_of)
+                surplus = await _drop(candidates, surplus, in_use, gone)
     finally:
-        for seat in taken:
-            seat.leave()
+        for locked in taken:
+            locked.release()
     return frozenset(gone)
 
 
 async def _drop(
-    items: Iterable[tuple[Seat, Cold]], surplus: int, in_use: Callable[[], Collection[Path]], gone: list[Path]
+    items: Iterable[tuple[LockedFolder, _Candidate]],
+    surplus: int,
+    in_use: Callable[[], Collection[Path]],
+    gone: list[Path],
 ) -> int:
-    """Remove items, coldest first, until there is no surplus; say what is left of it."""
-    for seat, item in sorted(items, key=lambda one: one[1].used_at):
+    """Remove items, longest unused first, until there is no surplus; say what is left of it."""
+    for locked, item in sorted(items, key=lambda one: one[1].used_at):
         if surplus <= 0:
             break
         # Looked at and taken out of the way in one breath: no other task runs in between.
         if any(item.path == used or item.path in used.parents for used in in_use()):
             continue
-        trash = seat.throw_away(item.path)
+        trash = locked.throw_away(item.path)
         gone.append(item.path)
         await in_thread(remove, trash)
         surplus -= item.size
     return surplus
 
 
-def _takable(root: Path, own: Seat) -> list[Seat]:
-    """Seats that nobody has: their owners are gone, what they left is only a cache."""
-    taken = (Seat.take_this(folder) for folder in other_seats(root, own.folder))
-    return [seat for seat in taken if seat is not None]
+def _abandoned(root: Path, own: LockedFolder) -> list[LockedFolder]:
+    """Folders that nobody locks: their owners are gone, what they left is only a cache."""
+    others = [folder for folder in folders_in(root) if folder != own.folder and folder.name.isdigit()]
+    return [locked for locked in map(LockedFolder.acquire, others) if locked is not None]
 
 
-def _candidates(seat: Seat) -> _Candidates:
-    return _Candidates(seat, tuple(map(cold, seat.sessions())), tuple(seat.projects()))
+def _candidates(
+    several: Iterable[LockedFolder], folders_of: Callable[[LockedFolder], Iterable[Path]]
+) -> list[tuple[LockedFolder, _Candidate]]:
+    return [(locked, _candidate(path)) for locked in several for path in folders_of(locked)]
+
+
+def _candidate(folder: Path) -> _Candidate:
+    used_at = 0.0  # never, or made by a process that was killed at once
+    with contextlib.suppress(OSError):
+        used_at = (folder / USED).stat().st_mtime
+    return _Candidate(used_at, folder, size_of(folder))

@@ -1,4 +1,4 @@
-"""Names in a repository and in a seat's folder. Nothing that came by mail becomes one unchecked."""
+"""Names in a repository and in a worker's folder. Nothing that came by mail becomes one unchecked."""
 
 from __future__ import annotations
 

@@ -35,14 +35,14 @@ from webordinary.sites.git.names import EDIT, Names, checked_commit
 from webordinary.sites.git.process import in_thread
 from webordinary.sites.git.sanitize_tree import remove
 from webordinary.sites.git.tree import Tree, with_markers
-from webordinary.sites.git.workspace_lock import Seat, stamp
+from webordinary.sites.git.workspace_lock import LockedFolder, mark_used
 
 IN_USE_SECONDS = 6 * 3600.0  # longer than a job takes; nobody tells us when one is over
 MEASURE_SECONDS = 60.0  # measuring the disk takes a moment: not with every job
 
 
 class GitWorkspaces:
-    """See `Workspaces`. One for each worker process; `close` gives its seat back."""
+    """See `Workspaces`. One for each worker process; `close` leaves its folder to the next."""
 
     def __init__(
         self,
@@ -60,17 +60,17 @@ class GitWorkspaces:
         self._store = store
         self._root, self._cap, self._clock = root.absolute(), disk_cap_bytes, clock
         self._network_environment = dict(network_environment or {})
-        self._seat: Seat | None = None
+        self._own: LockedFolder | None = None
         self._locks: dict[str, asyncio.Lock] = {}
         self._prepared: set[str] = set()
         self._in_use: dict[Lane, tuple[Path, float]] = {}  # the last conversation of each lane
         self._measured_at: float | None = None
 
     def close(self) -> None:
-        """Give the seat to whoever comes next."""
-        if self._seat is not None:
-            self._seat.leave()
-            self._seat = None
+        """Leave the folder to whoever comes next."""
+        if self._own is not None:
+            self._own.release()
+            self._own = None
 
     # --- the port -------------------------------------------------------------------------------------
 
@@ -189,22 +189,22 @@ class GitWorkspaces:
         if project.name != lane.project:
             raise BadInput(f"a job of {lane} can't be done in the site {project.name}")
         names = Names.of(delivery)
-        seat = self._seated()
-        folder = seat.session(names.project, names.conversation)
+        own = self._own_folder()
+        folder = own.session(names.project, names.conversation)
         self._in_use[lane] = (folder, self._clock.monotonic())
-        await self._make_room(seat)
+        await self._make_room(own)
         mirror = Mirror(
-            seat.mirror(names.project),
+            own.mirror(names.project),
             project.repository,
             self._clock,
             network_environment=self._network_environment,
-            held=(seat.lock,),
+            held=(own.handle,),
             store=self._store,
         )
         async with self._locks.setdefault(names.project, asyncio.Lock()):
             try:
-                for used in (folder, seat.project(names.project)):
-                    stamp(used, self._clock.now())
+                for used in (folder, own.project(names.project)):
+                    mark_used(used, self._clock.now())
                 if names.project not in self._prepared:
                     await mirror.prepare()
                     self._prepared.add(names.project)
@@ -222,19 +222,19 @@ class GitWorkspaces:
             await fenced.mirror.prepare()
             return await fenced.take()
 
-    def _seated(self) -> Seat:
-        if self._seat is None:
-            self._seat = Seat.take(self._root)
-        return self._seat
+    def _own_folder(self) -> LockedFolder:
+        if self._own is None:
+            self._own = LockedFolder.acquire_any(self._root)
+        return self._own
 
-    async def _make_room(self, seat: Seat) -> None:
+    async def _make_room(self, own: LockedFolder) -> None:
         """Keep below the cap of the disk, looking now and then."""
         now = self._clock.monotonic()
         if self._measured_at is not None and now - self._measured_at < MEASURE_SECONDS:
             return
         self._measured_at = now
-        gone = await make_room(self._root, seat, self._cap, self._folders_in_use)
-        self._prepared -= {path.name for path in gone if path.parent == seat.folder}
+        gone = await make_room(self._root, own, self._cap, self._folders_in_use)
+        self._prepared -= {path.name for path in gone if path.parent == own.folder}
 
     def _folders_in_use(self) -> list[Path]:
         """The folders of conversations that a job may be working in."""

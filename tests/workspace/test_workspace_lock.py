@@ -1,4 +1,4 @@
-"""Where mirrors and trees live: a seat for each process, and room on the disk."""
+"""Where mirrors and trees live: a folder for each process, and room on the disk."""
 
 import fcntl
 import os
@@ -21,7 +21,9 @@ def sessions(root: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in root.glob("*/*/sessions/*")}
 
 
-async def test_every_process_has_a_seat_of_its_own(site: Site, new_worker: NewWorker, tmp_path: Path) -> None:
+async def test_every_process_has_a_folder_of_its_own(
+    site: Site, new_worker: NewWorker, tmp_path: Path
+) -> None:
     """A stopped one keeps its own: its agent may write on when it wakes up."""
     root = tmp_path / "root"
     zombie, successor, third = new_worker(root), new_worker(root), new_worker(root)
@@ -34,7 +36,7 @@ async def test_every_process_has_a_seat_of_its_own(site: Site, new_worker: NewWo
     assert (await third.open(delivery("j2", fence=3), site.project)).room.tree == trees[0]
 
 
-async def test_a_seat_is_locked_for_other_processes(site: Site, worker: GitWorkspaces) -> None:
+async def test_a_folder_is_locked_for_other_processes(site: Site, worker: GitWorkspaces) -> None:
     await worker.open(delivery("j1"), site.project)
     with (worker._root / "0" / ".lock").open() as lock, pytest.raises(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -106,7 +108,7 @@ async def test_what_a_process_left_that_is_gone_makes_room(
     former = [new_worker(root), new_worker(root)]
     for fence, worker in enumerate(former, 1):
         await worker.open(delivery("j1", fence=fence), site.project)
-    assert sessions(root) == {f"{seat}/amelia/sessions/talk" for seat in (0, 1)}
+    assert sessions(root) == {f"{folder}/amelia/sessions/talk" for folder in (0, 1)}
     for worker in former:
         worker.close()
     await new_worker(root, cap=1).open(delivery("m1", lane=MAYA, session="hers"), site.project)
