@@ -236,3 +236,19 @@ async def test_a_part_of_a_word_is_not_the_word(tmp_path: Path) -> None:
 async def test_every_sentence_that_a_refusal_lists_is_understood() -> None:
     """An example that does not work is worse than none."""
     assert {understood(example)[0].kind for example in EXAMPLES} == set(Kind)
+
+
+async def test_a_phone_number_is_changed_wherever_it_is_called(tmp_path: Path) -> None:
+    """A link that goes on dialling the old number is half of what was asked."""
+    pages: dict[str, str | bytes] = {
+        "index.html": "<p>Call 555 0100</p><p><a href='mailto:a@example.org?subject=x'>a@example.org</a></p>",
+        "shop.html": "<p><a href='tel:5550100'>Call us</a></p>",
+    }
+    room = room_in(tmp_path, pages)
+    assert isinstance(await asked(room, "Change the phone number to +1 555 0199"), Worked)
+    assert isinstance(await asked(room, "Change the e-mail address to b@example.org"), Worked)
+    assert contents(room) == {
+        "index.html": b"<p>Call +1 555 0199</p>"
+        b"<p><a href='mailto:b@example.org?subject=x'>b@example.org</a></p>",
+        "shop.html": b"<p><a href='tel:+15550199'>Call us</a></p>",
+    }

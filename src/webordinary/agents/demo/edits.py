@@ -26,6 +26,7 @@ PLACES_MAX = 50
 _NO_PLACE_FOR_MORE = tags("ul ol dl figure blockquote table a footer nav aside form dialog")
 _PIECE = re.compile(r"&(?:#\w{1,9}|[A-Za-z][A-Za-z0-9]{0,31});?|\s+|.", re.DOTALL)
 _PHONE = re.compile(r"(?<![\w.,/-])\+?\(?\d(?:[ ()/.-]{0,2}\d){6,14}(?![\w/-])")
+_HREF = re.compile(r"\A(tel:|mailto:|)([^?]*)(.*)", re.DOTALL)
 _MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 Found = TypeVar("Found")
 
@@ -190,11 +191,10 @@ def text_replaced(site: Site, request: Request) -> Edit:
     for page in site.pages_meant(request.page, home=False):
         edited, count = _with_words(page, old, new)
         total += count
-        if count:
+        if edited is not page:
             changed[page.path] = edited
-            lines.append(
-                f"{page.path}: {shown(old)} is now {shown(new)}{f' ({count} times)' if count > 1 else ''}"
-            )
+            what = f"{shown(old)} is now {shown(new)}" if new else f"removed {shown(old)}"
+            lines.append(f"{page.path}: {what}{f' ({count} times)' if count > 1 else ''}")
     hint = "Say which page you mean, or “everywhere” to change all of them"
     one_of(range(min(total, 1) if request.everywhere else total), "place that says", old, hint)
     if total > PLACES_MAX:
@@ -207,6 +207,8 @@ def _with_words(page: Page, old: str, new: str) -> tuple[Page, int]:
     wanted, count = folded(old), 0
     expected, splices = Shown.by(page.outline), []
     for at, block in enumerate(page.outline.texts):
+        if wanted not in folded(block.text):
+            continue
         letters = _letters(page, block)
         text = "".join(letter.char for letter in letters)
         for start in reversed(_starts(folded(text), wanted)):
@@ -216,11 +218,11 @@ def _with_words(page: Page, old: str, new: str) -> tuple[Page, int]:
             text = text[:start] + new + text[end:]
             expected.texts[at] = one_line(text)
     for at, link in enumerate(page.outline.links):  # a number or an address is also where its link leads
-        scheme, _, rest = link.href.partition(":")
-        if count and scheme in {"tel", "mailto"} and _digits_or_address(rest) == _digits_or_address(old):
-            expected.addresses[at] = f"{scheme}:{_digits_or_address(new)}"
+        scheme, led, query = _HREF.findall(link.href)[0]
+        if scheme and led and _digits_or_address(led) == _digits_or_address(old):
+            expected.addresses[at] = f"{scheme}{_digits_or_address(new)}{query}"
             splices.append(attribute_set(page, link.tag, "href", expected.addresses[at]))
-    return (spliced(page, expected, *splices) if count else page), count
+    return (spliced(page, expected, *splices) if splices else page), count
 
 
 def _starts(text: str, words: str) -> list[int]:
