@@ -64,7 +64,7 @@ class Walk:
         threading.setprofile(None)
 
     def _called(self, frame: FrameType, event: str, _argument: object) -> None:
-        if self.is_recording and event == "call" and frame.f_code.co_filename.startswith(str(SOURCE)):
+        if self.is_recording and event == "call" and _is_ours(frame.f_code.co_filename):
             self.passed.add(frame.f_code)
 
     @property
@@ -75,6 +75,11 @@ class Walk:
     def functions(self) -> int:
         """Those with a name of their own."""
         return sum(not code.co_name.startswith("<") for code in self.passed)
+
+
+def _is_ours(file: str) -> bool:
+    """Templates are compiled to code, too, but nobody reads that."""
+    return file.startswith(str(SOURCE)) and file.endswith(".py")
 
 
 async def _in_this_process(_bounded: Bounded, function: Callable[..., object], *arguments: object) -> object:

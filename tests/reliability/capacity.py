@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
+from webordinary.backends.broker import TransactionalBroker
 from webordinary.backends.memory.store import MemoryStore
-from webordinary.backends.store import TransactionalBroker
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.claim.rows import JobRow
 from webordinary.claim.worker import Worker

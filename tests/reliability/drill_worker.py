@@ -19,11 +19,11 @@ from pathlib import Path
 
 from tests.reliability.audit import Carried
 from tests.reliability.drill_parts import LIMITS, append, die_with
+from webordinary.backends.broker import TransactionalBroker
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.open import STORE_NAME
 from webordinary.backends.sqlite.store import SqliteStore
 from webordinary.backends.sqlite.wakeups import SocketWakeups
-from webordinary.backends.store import TransactionalBroker
 from webordinary.claim.rows import Nothing
 from webordinary.claim.rules import Rules
 from webordinary.claim.worker import Worker

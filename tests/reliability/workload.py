@@ -11,7 +11,7 @@ import apsw
 
 from tests.reliability.disk import Files, Operation
 from tests.reliability.recorder import recorder_of
-from webordinary.backends.sqlite import admissions
+from webordinary.backends.sqlite import mailbox
 from webordinary.backends.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
 from webordinary.backends.sqlite.store import rules_on
 from webordinary.backends.sqlite.tx import Row, Tx, Values
@@ -196,7 +196,7 @@ class Life:
             MailId(job.id), "", MailState.ACCEPTED, "", "scott@example.org", "", (), self._now, "", job.lane
         )
         quota = Bucket(f"sender {self._rng.randrange(5)}", burst=1000, per_hour=1000)
-        admitted = admissions.admit(tx, LIMITS, Admission(record, raw, (quota,), job=job))
+        admitted = mailbox.admit(tx, LIMITS, Admission(record, raw, (quota,), job=job))
         assert isinstance(admitted, MailRecord)
         assert admitted.job == job.id
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from webordinary.backends.store import Store
+from webordinary.backends.broker import Store
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.claim.rows import Nothing
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from webordinary.backends.broker import Store, TransactionalBroker
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.store import SqliteStore
-from webordinary.backends.store import Store, TransactionalBroker
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.errors import BackendUnavailable

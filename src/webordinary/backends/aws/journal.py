@@ -11,7 +11,7 @@ from webordinary.backends.aws.dynamo import ABSENT, Check, Put, Where, Write, ne
 from webordinary.backends.aws.errors import ChangedMeanwhile
 from webordinary.backends.aws.rows import facts_of, job_key, lane_key
 from webordinary.backends.aws.values import Item, lengthened, shortened
-from webordinary.backends.polling import poll
+from webordinary.backends.broker import poll
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import Nothing, job_topic
 from webordinary.core.claim import Delivery

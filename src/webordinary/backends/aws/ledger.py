@@ -19,8 +19,8 @@ from webordinary.backends.aws.tables import (
 from webordinary.backends.aws.texts import instructions
 from webordinary.backends.aws.values import Item
 from webordinary.backends.aws.workers import Workers
+from webordinary.backends.broker import poll_result
 from webordinary.backends.loading import HEAD, Needs
-from webordinary.backends.polling import poll_result
 from webordinary.backends.wakeups import Wakeups
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import NotFound

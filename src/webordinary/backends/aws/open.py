@@ -25,7 +25,7 @@ from webordinary.backends.aws.store import AwsGatekeeper, AwsStore
 from webordinary.backends.aws.tables import create_tables, missing_tables
 from webordinary.backends.aws.wakeups import CloudWakeups
 from webordinary.backends.aws.workers import Workers
-from webordinary.backends.store import TransactionalBroker
+from webordinary.backends.broker import TransactionalBroker
 from webordinary.core.errors import BadInput, SchemaMismatch
 from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend

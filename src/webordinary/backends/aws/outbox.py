@@ -22,8 +22,8 @@ from webordinary.backends.aws.letters import (
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX
 from webordinary.backends.aws.values import Item
+from webordinary.backends.broker import poll
 from webordinary.backends.letters import due_moment, is_due
-from webordinary.backends.polling import poll
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound

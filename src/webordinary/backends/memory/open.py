@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from webordinary.backends.admissions import StepwiseAdmissions
-from webordinary.backends.memory.blobs import MemoryBlobs
-from webordinary.backends.memory.bounces import MemoryBounces
-from webordinary.backends.memory.checkpoints import MemoryCheckpoints
-from webordinary.backends.memory.directory import MemoryDirectory
-from webordinary.backends.memory.journal import MemoryJournal
-from webordinary.backends.memory.ledger import MemoryLedger
-from webordinary.backends.memory.mailbox import MemoryMailbox
+from webordinary.backends.broker import TransactionalBroker
+from webordinary.backends.memory.ledger import MemoryJournal, MemoryLedger
+from webordinary.backends.memory.mail import (
+    MemoryBlobs,
+    MemoryBounces,
+    MemoryCheckpoints,
+    MemoryDirectory,
+    MemoryMailbox,
+    MemoryQuotas,
+)
 from webordinary.backends.memory.outbox import MemoryOutbox
-from webordinary.backends.memory.quotas import MemoryQuotas
 from webordinary.backends.memory.store import MemoryStore
-from webordinary.backends.store import TransactionalBroker
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend

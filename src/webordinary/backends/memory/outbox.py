@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
+from webordinary.backends.broker import poll
 from webordinary.backends.letters import due_moment, is_due
-from webordinary.backends.polling import poll
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from webordinary.backends.sqlite.admissions import SqliteAdmissions
+from webordinary.backends.broker import TransactionalBroker
 from webordinary.backends.sqlite.blobs import SqliteBlobs
-from webordinary.backends.sqlite.bounces import SqliteBounces
 from webordinary.backends.sqlite.checkpoints import SqliteCheckpoints
 from webordinary.backends.sqlite.directory import SqliteDirectory
 from webordinary.backends.sqlite.engine import Engine
-from webordinary.backends.sqlite.journal import SqliteJournal
-from webordinary.backends.sqlite.ledger import SqliteLedger
-from webordinary.backends.sqlite.mailbox import SqliteMailbox
-from webordinary.backends.sqlite.outbox import SqliteOutbox
+from webordinary.backends.sqlite.ledger import SqliteJournal, SqliteLedger
+from webordinary.backends.sqlite.mailbox import SqliteAdmissions, SqliteMailbox
+from webordinary.backends.sqlite.outbox import SqliteBounces, SqliteOutbox
 from webordinary.backends.sqlite.quotas import SqliteQuotas
 from webordinary.backends.sqlite.store import SqliteStore
 from webordinary.backends.sqlite.wakeups import SocketWakeups
-from webordinary.backends.store import TransactionalBroker
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.limits import Limits
 from webordinary.ports.backend import Backend

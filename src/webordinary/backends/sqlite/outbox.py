@@ -1,12 +1,13 @@
-"""Letters in SQLite. The broker's verbs owe theirs in their own transactions (rows.py)."""
+"""Letters that are owed, and what came back of those that were sent."""
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
+from webordinary.backends.broker import poll
 from webordinary.backends.facts_json import letter_facts_from_json
 from webordinary.backends.letters import WAIT_MOST_SECONDS, due_moment, is_due
-from webordinary.backends.polling import poll
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.rows import OWE, letter_values
 from webordinary.backends.sqlite.tx import Row, Tx
@@ -15,6 +16,7 @@ from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.text import storable
+from webordinary.ports.bounces import Bouncing
 from webordinary.ports.clock import Clock
 from webordinary.ports.outbox import LetterState, LetterStatus
 
@@ -156,3 +158,53 @@ def _letter_of(row: Row, taken: int = 0) -> Letter:
         attempts=attempts + taken,
         session=SessionId(session) if session else None,
     )
+
+
+_ROW = "address, letters, since, reason"
+
+
+class SqliteBounces:
+    """See `Bounces`."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Keep them in a file."""
+        self._engine = engine
+
+    async def note(self, address: str, letter: str, reason: str) -> Bouncing:
+        """See `Bounces.note`."""
+        return await self._engine.write(
+            lambda tx: _note(tx, storable(address), storable(letter), storable(reason))
+        )
+
+    async def forget(self, address: str) -> bool:
+        """See `Bounces.forget`. Looks before it writes: almost always there is nothing."""
+        if await self.of(address) is None:
+            return False
+        sql = "DELETE FROM bounces WHERE address = ?"
+        return bool(await self._engine.write(lambda tx: tx.do(sql, (storable(address),))))
+
+    async def of(self, address: str) -> Bouncing | None:
+        """See `Bounces.of`."""
+        return self._engine.read(lambda tx: _of(tx, storable(address)))
+
+    async def all(self, *, limit: int) -> list[Bouncing]:
+        """See `Bounces.all`."""
+        sql = f"SELECT {_ROW} FROM bounces ORDER BY address LIMIT ?"
+        return [_bouncing(row) for row in self._engine.read(lambda tx: tx.all(sql, (limit,)))]
+
+
+def _note(tx: Tx, address: str, letter: str, reason: str) -> Bouncing:
+    noted = (_of(tx, address) or Bouncing(address, (), tx.now, "")).after(letter, reason)
+    row = (noted.address, json.dumps(noted.letters), noted.since, noted.reason)
+    tx.do(f"INSERT OR REPLACE INTO bounces ({_ROW}) VALUES (?, ?, ?, ?)", row)
+    return noted
+
+
+def _of(tx: Tx, address: str) -> Bouncing | None:
+    row = tx.one(f"SELECT {_ROW} FROM bounces WHERE address = ?", (address,))
+    return _bouncing(row) if row else None
+
+
+def _bouncing(row: Row) -> Bouncing:
+    address, letters, since, reason = row
+    return Bouncing(address, tuple(json.loads(letters)), since, reason)

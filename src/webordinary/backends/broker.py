@@ -1,23 +1,66 @@
 """What a backend with transactions offers, and the broker that adds waiting to it.
 
-Each verb of a `Store` is one transaction that never waits; `TransactionalBroker` turns them into the
-broker's long polls.
+Each verb of a `Store` is one transaction that never waits; `TransactionalBroker` turns them into the broker's
+long polls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
-from webordinary.backends.polling import poll
 from webordinary.backends.wakeups import Subscription, Wakeups
-from webordinary.claim.rows import CLAIMS, Nothing, lane_topic, worker_topic
+from webordinary.claim.rows import CLAIMS, Nothing, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
-from webordinary.core.job import Duplicate, Job, Submitted
+from webordinary.core.job import ENDED, Duplicate, Job, JobId, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Outcome
+from webordinary.core.views import JobView
 from webordinary.ports.broker import Recall
 from webordinary.ports.clock import Clock
+
+T = TypeVar("T")
+
+SHORTEST_POLL_SECONDS = 0.001
+
+
+async def poll(
+    wakeups: Wakeups,
+    clock: Clock,
+    topic: str,
+    wait: float,
+    ask: Callable[[], Awaitable[T | Nothing]],
+    recall: Recall | None = None,
+) -> T | None:
+    """Ask until there is something or the seconds are over. No wake-up falls between asking and sleeping."""
+    deadline = clock.monotonic() + wait
+    while True:
+        ear = wakeups.listen(topic)
+        if recall is not None:
+            recall.attach(ear.wake)
+        try:
+            answer = await ask()
+            if not isinstance(answer, Nothing):
+                return answer
+            left = deadline - clock.monotonic()
+            if left <= 0 or (recall is not None and recall.called):
+                return None
+            await ear.wait(max(min(left, answer.retry_in), SHORTEST_POLL_SECONDS))
+        finally:
+            ear.close()
+
+
+async def poll_result(
+    wakeups: Wakeups, clock: Clock, job: JobId, wait: float, look: Callable[[JobId], Awaitable[JobView]]
+) -> JobView:
+    """Wait for a job to end; when the seconds are over, show it as it is."""
+    whole = (await look(job)).id  # people give the beginning of an id; wake-ups carry the whole
+
+    async def ended() -> JobView | Nothing:
+        view = await look(whole)
+        return view if view.state in ENDED else Nothing()
+
+    return await poll(wakeups, clock, job_topic(whole), wait, ended) or await look(whole)
 
 
 class Store(Protocol):
