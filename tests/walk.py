@@ -1,7 +1,7 @@
 """The files and functions that one mail, one job and one interrupt pass. `python -m tests.walk` prints them.
 
-The whole embedded system runs in this process, real parts only. The bounded reader, which has a process of
-its own, is called here, too.
+The whole embedded system runs in this process, real parts only. What reads mail, and has a process
+of its own, is called here, too.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from webordinary.dispatch.submit import Request, submit
 from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.operations.first_start import onboard_samples
 from webordinary.ports.backend import Backend
-from webordinary.system.bounded import Bounded
 from webordinary.system.clock import SystemClock
+from webordinary.system.function_pool import FunctionPool
 from webordinary.wiring.mail import open_mail_room
 from webordinary.wiring.platform import open_backend
 from webordinary.wiring.settings import Settings, load
@@ -82,7 +82,9 @@ def _is_ours(file: str) -> bool:
     return file.startswith(str(SOURCE)) and file.endswith(".py")
 
 
-async def _in_this_process(_bounded: Bounded, function: Callable[..., object], *arguments: object) -> object:
+async def _in_this_process(
+    _pool: FunctionPool, function: Callable[..., object], *arguments: object
+) -> object:
     return function(*arguments)
 
 
@@ -181,14 +183,14 @@ WALKS = {"one mail": walk_of_a_mail, "one job": walk_of_a_job, "one interrupt": 
 def walked() -> dict[str, Walk]:
     """Take each walk on an empty home."""
     walks: dict[str, Walk] = {}
-    inside, Bounded.run = Bounded.run, _in_this_process  # type: ignore[method-assign, assignment]
+    inside, FunctionPool.run = FunctionPool.run, _in_this_process  # type: ignore[method-assign, assignment]
     try:
         for name, taken in WALKS.items():
             walks[name] = Walk()
             with tempfile.TemporaryDirectory() as home, contextlib.closing(walks[name]):
                 asyncio.run(taken(Path(home), walks[name]))
     finally:
-        Bounded.run = inside  # type: ignore[method-assign]
+        FunctionPool.run = inside  # type: ignore[method-assign]
     return walks
 
 

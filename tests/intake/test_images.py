@@ -18,7 +18,7 @@ from webordinary.sites.images import (
     PillowImages,
     made_anew,
 )
-from webordinary.system.bounded import Bounded
+from webordinary.system.function_pool import FunctionPool
 
 
 def anew(content: bytes) -> tuple[WebImage, Image.Image]:
@@ -147,13 +147,13 @@ def test_what_is_no_picture_or_too_much_of_one_is_refused(content: bytes, proble
 
 async def test_pictures_are_decoded_in_a_process_of_their_own() -> None:
     """Decoders are large C libraries, and their input comes from anybody."""
-    async with Bounded() as bounded:
-        made = await PillowImages(bounded).web_ready(pictures.heic())
+    async with FunctionPool() as pool:
+        made = await PillowImages(pool).web_ready(pictures.heic())
         assert isinstance(made, WebImage)
         assert (made.kind, made.width, made.height) == ("image/jpeg", 64, 48)
 
 
 async def test_a_picture_that_takes_too_long_is_left_out() -> None:
-    async with Bounded(seconds=0.001) as bounded:
+    async with FunctionPool(seconds=0.001) as pool:
         large = pictures.saved(pictures.photo(3_000, 2_000), "PNG", compress_level=1)
-        assert await PillowImages(bounded).web_ready(large) == NoImage(FileProblem.TOO_MUCH)
+        assert await PillowImages(pool).web_ready(large) == NoImage(FileProblem.TOO_MUCH)

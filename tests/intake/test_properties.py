@@ -13,7 +13,8 @@ from tests.intake.mutations import garbage, mutated
 from webordinary.core.mail import ParsedMail, UnreadableMail
 from webordinary.core.text import is_storable
 from webordinary.intake import limits
-from webordinary.system.bounded import TOO_MUCH, Bounded, BoundedReader
+from webordinary.mail.reader import TOO_MUCH, PooledMailReader
+from webordinary.system.function_pool import FunctionPool
 
 CHUNKS, MUTATED_EACH, GARBAGE_EACH = 8, 2_300, 300
 HANG_SECONDS = 10.0  # for one mail of a few kilobytes: it takes a thousandth of that on a busy machine
@@ -73,7 +74,7 @@ async def test_no_mail_hurts(chunk: int) -> None:
     seen: Counter[str] = Counter()
     work = mails(chunk)
 
-    async def read_some(reader: BoundedReader) -> None:
+    async def read_some(reader: PooledMailReader) -> None:
         for make, seed in work:
             mail = await reader.read(make(seed))
             try:
@@ -86,7 +87,7 @@ async def test_no_mail_hurts(chunk: int) -> None:
                 raise
             seen[type(mail).__name__] += 1
 
-    async with Bounded(processes=2, seconds=HANG_SECONDS, memory_bytes=MEMORY_BYTES) as bounded:
-        await asyncio.gather(*(read_some(BoundedReader(bounded)) for _ in range(2)))
+    async with FunctionPool(processes=2, seconds=HANG_SECONDS, memory_bytes=MEMORY_BYTES) as pool:
+        await asyncio.gather(*(read_some(PooledMailReader(pool)) for _ in range(2)))
     assert seen.total() == MUTATED_EACH + GARBAGE_EACH
     assert seen["ParsedMail"] > seen.total() / 3, "most of them must get past the header"

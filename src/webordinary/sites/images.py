@@ -17,7 +17,7 @@ from pillow_heif import register_heif_opener
 from webordinary.core.mail import FileProblem
 from webordinary.intake.limits import PICTURE_PIXELS
 from webordinary.ports.images import NoImage, WebImage
-from webordinary.system.bounded import Bounded, OutOfBounds
+from webordinary.system.function_pool import FunctionPool, OutOfBounds
 
 EDGE_PIXELS = 2400  # of the longer side; enough for a full-width photo on a large screen
 SMALLEST_PIXELS = 3  # below that it is no picture but a way to see who reads a mail
@@ -34,14 +34,14 @@ Image.init()  # the formats that Pillow loads late; `ACCEPTED` says which of all
 class PillowImages:
     """See `Images`."""
 
-    def __init__(self, bounded: Bounded) -> None:
+    def __init__(self, pool: FunctionPool) -> None:
         """Decode within these bounds."""
-        self._bounded = bounded
+        self._pool = pool
 
     async def web_ready(self, content: bytes) -> WebImage | NoImage:
         """See `Images.web_ready`."""
         try:
-            return await self._bounded.run(made_anew, content)
+            return await self._pool.run(made_anew, content)
         except OutOfBounds:
             return NoImage(FileProblem.TOO_MUCH)
 

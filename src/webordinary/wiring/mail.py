@@ -18,6 +18,7 @@ from webordinary.mail.folder_mailer import KeepingMailer
 from webordinary.mail.imap.connection import ImapAccount
 from webordinary.mail.imap.mailbox import ImapPoller
 from webordinary.mail.imap.pace import PollPace
+from webordinary.mail.reader import PooledMailReader
 from webordinary.mail.smtp.gateway import SmtpListener, is_this_machine
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.backend import Backend
@@ -28,8 +29,8 @@ from webordinary.reply.compose import Letterhead
 from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
 from webordinary.sites.images import PillowImages
-from webordinary.system.bounded import Bounded, BoundedReader
 from webordinary.system.clock import SystemClock
+from webordinary.system.function_pool import FunctionPool
 from webordinary.wiring.embedded import outbox_folder
 from webordinary.wiring.platform import platform_of
 from webordinary.wiring.settings import MailSettings, Settings, credentials, parsed_url
@@ -62,12 +63,12 @@ def open_mail_room(
     key = platform.signing_key()
     trust = Trust(mail.upstream, mail.upstream_peers, mail.trust_loopback, mail.addresses)
     checks = OriginChecks(_resolver(mail), clock)
-    bounded = Bounded(processes=2)  # a large picture holds up nobody's words
+    pool = FunctionPool(processes=2)  # a large picture holds up nobody's words
     reception = Reception(
         backend=backend,
-        reader=BoundedReader(bounded, (mail.domain,)),
+        reader=PooledMailReader(pool, (mail.domain,)),
         checks=ChecksWhereNeeded(checks, lambda peer: trust.is_local(peer) and not trust.is_upstream(peer)),
-        images=PillowImages(bounded),
+        images=PillowImages(pool),
         clock=clock,
         trust=trust,
         quotas=mail.quotas,
@@ -98,7 +99,7 @@ def open_mail_room(
 
     async def close() -> None:
         checks.close()
-        await bounded.close()
+        await pool.close()
 
     return MailRoom(
         listening=_listening(mail, trust, settings.home),

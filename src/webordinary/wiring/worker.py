@@ -22,6 +22,7 @@ from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.errors import BadInput
 from webordinary.flows.perform import Performance
 from webordinary.flows.tools import Tools
+from webordinary.mail.reader import PooledMailReader
 from webordinary.ports.agent import Agent
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
@@ -30,8 +31,8 @@ from webordinary.sandbox import RunLimits, Sandbox, choose_sandbox, probe
 from webordinary.sites.builder import SiteBuilder
 from webordinary.sites.camera import BrowserCamera
 from webordinary.sites.git.workspaces import GitHistory, GitWorkspaces
-from webordinary.system.bounded import Bounded, BoundedReader
 from webordinary.system.clock import SystemClock
+from webordinary.system.function_pool import FunctionPool
 from webordinary.wiring.embedded import workspace_folder
 from webordinary.wiring.platform import platform_of
 from webordinary.wiring.settings import Settings, WorkSettings
@@ -132,7 +133,7 @@ def _open_performance(
     work, home = settings.work, settings.home
     name, _ = chosen_agent(work, environment)
     sandbox = choose_sandbox(work.sandbox)
-    bounded, platform = Bounded(processes=1), platform_of(settings)
+    pool, platform = FunctionPool(processes=1), platform_of(settings)
     publisher, repositories = platform.sites()
     workspaces = GitWorkspaces(
         workspace_folder(home, work),
@@ -144,7 +145,7 @@ def _open_performance(
     tools = Tools(
         backend=backend,
         blobs=backend.blobs,
-        reader=BoundedReader(bounded, (settings.mail.domain,)),
+        reader=PooledMailReader(pool, (settings.mail.domain,)),
         workspaces=workspaces,
         history=GitHistory(workspaces),
         repositories=repositories,
@@ -155,7 +156,7 @@ def _open_performance(
         camera=BrowserCamera() if work.browser else None,
         letters=platform.letters(),
     )
-    return Performance(tools), bounded.close
+    return Performance(tools), pool.close
 
 
 def chosen_agent(work: WorkSettings, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The process at the other end of `Bounded`: runs one pure function after the other, killable at any time.
+"""The other end of a `FunctionPool`: runs one pure function after the other, killable at any time.
 
 Requests come on standard input and answers go out on what was standard output: a length, then a pickle.
 """
