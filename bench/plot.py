@@ -40,7 +40,7 @@ def as_svg(plot: Plot) -> str:
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
         _text(LEFT, 24, plot.title, size=15),
         _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, plot.x_title, anchor="middle"),
-        _text(LEFT - 8, TOP - 6, plot.y_title, anchor="end"),
+        _text(8, TOP - 6, plot.y_title),
     ]
     for power in range(x_low, x_high + 1):
         x, bottom = place(10**power, 10**y_low)

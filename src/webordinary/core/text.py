@@ -11,6 +11,8 @@ _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2
 
 def is_storable(text: str) -> bool:
     """Say whether a text has neither a NUL nor half of a surrogate pair."""
+    if text.isascii():  # nearly always, and this runs several times a job
+        return "\x00" not in text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -19,7 +19,7 @@ from webordinary.dashboard.parts import Parts
 from webordinary.dashboard.query_params import Page, letter_cursor, page_of
 from webordinary.ports.outbox import LetterStatus
 
-BUSY_LANES_MAX = 200  # looked at for a summary; more are shown as "200 and more"
+BUSY_LANES_MAX = 150  # looked at for a summary; more are shown as "150 and more"
 WORKERS_SHOWN = 100
 SEATS_LOOKED_UP_MAX = 200
 HISTORY_SHOWN = 200

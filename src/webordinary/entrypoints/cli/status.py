@@ -35,7 +35,7 @@ from webordinary.ports.bounces import Bouncing
 
 WATCH_SECONDS = 1.0
 LANES_SHOWN = 20
-LANES_LOOKED_AT = 500  # more are shown as "500 and more"
+LANES_LOOKED_AT = 150  # more are shown as "150 and more"
 HOME_AND_CLEAR = "\x1b[H\x1b[J"
 
 
