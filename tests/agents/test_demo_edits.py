@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.demo_room import INDEX, asked, contents, difference, room_in
-from webordinary.agents.demo.requests import EXAMPLES, Kind, understood
+from webordinary.agents.demo.requests import EXAMPLES, RequestKind, understood
 from webordinary.core.work import Declined, Worked
 
 TABLE = [
@@ -235,7 +235,7 @@ async def test_a_part_of_a_word_is_not_the_word(tmp_path: Path) -> None:
 
 async def test_every_sentence_that_a_refusal_lists_is_understood() -> None:
     """An example that does not work is worse than none."""
-    assert {understood(example)[0].kind for example in EXAMPLES} == set(Kind)
+    assert {understood(example)[0].kind for example in EXAMPLES} == set(RequestKind)
 
 
 async def test_a_phone_number_is_changed_wherever_it_is_called(tmp_path: Path) -> None:

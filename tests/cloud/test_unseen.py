@@ -17,7 +17,7 @@ from tests.cloud.processes import Container
 from webordinary.core.lane import Lane
 from webordinary.core.mail import LetterKind, MailId, MailState
 from webordinary.core.site import Member, Project
-from webordinary.operations.cloud_unseen import HEAD_BYTES, Found, events_in, find_unseen, take_key
+from webordinary.operations.cloud_unseen import HEAD_BYTES, UnseenSearch, events_in, find_unseen, take_key
 from webordinary.ports.backend import Backend
 from webordinary.wiring.cloud_mail import take_in
 
@@ -51,7 +51,7 @@ async def put(account: Account, raw: bytes, key: str = "") -> str:
     return key
 
 
-async def looked(account: Account, backend: Backend, *, since: float = 0.0, limit: int = 100) -> Found:
+async def looked(account: Account, backend: Backend, *, since: float = 0.0, limit: int = 100) -> UnseenSearch:
     return await find_unseen(
         account.settings, backend, since=since, limit=limit, progress=lambda _done, _of: None
     )

@@ -30,7 +30,7 @@ from webordinary.mail.checks.checks import OfflineChecks
 from webordinary.ports.backend import Backend
 from webordinary.ports.control import Control
 from webordinary.ports.images import NoImage, WebImage
-from webordinary.ports.mailer import Letters
+from webordinary.ports.mailer import SentLetters
 
 KEY = b"k" * 32
 ADDRESS = "edit@webordinary.example"
@@ -68,7 +68,7 @@ class OutOfReach:
 class Door:
     """A reception with two projects behind it."""
 
-    def __init__(self, backend: Backend, clock: ManualClock, letters: Letters | None = None) -> None:
+    def __init__(self, backend: Backend, clock: ManualClock, letters: SentLetters | None = None) -> None:
         self.backend, self.clock = backend, clock
         self.reception = Reception(
             backend=backend,

@@ -25,7 +25,7 @@ from webordinary.operations.running import (
     FILE_NAME,
     LOCK_FILE,
     Running,
-    Wish,
+    WantedPort,
     chosen_ports,
     only_one,
     running,
@@ -97,8 +97,8 @@ def test_free_ports_differ_from_each_other_and_from_named_ones() -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         named = found.getsockname()[1]
-    wishes = [Wish(0, f"thing {number}", "--port") for number in range(20)]
-    ports = chosen_ports([*wishes, Wish(named, "the named one", "--port")])
+    wishes = [WantedPort(0, f"thing {number}", "--port") for number in range(20)]
+    ports = chosen_ports([*wishes, WantedPort(named, "the named one", "--port")])
     assert ports[-1] == named
     assert len(set(ports)) == len(ports)
 
@@ -142,9 +142,9 @@ async def test_nothing_is_called_up_before_it_answers(
         caplog.at_level(logging.WARNING, up.log.name),
         open_context(load(home.folder, {}), create=True) as context,
     ):
-        smtp, http, sites = chosen_ports([Wish(0, "x", "--x")] * 3)
+        smtp, http, sites = chosen_ports([WantedPort(0, "x", "--x")] * 3)
         ports = Running(os.getpid(), smtp, http, sites)
-        plan = up.Plan(ports, {"mail": (), "worker 1": (), "web": ()}, "nobody")
+        plan = up.StartPlan(ports, {"mail": (), "worker 1": (), "web": ()}, "nobody")
 
         async def bury(_: int) -> None:
             """Nobody dies."""

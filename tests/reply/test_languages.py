@@ -42,7 +42,7 @@ from webordinary.core.release import BrokenLink
 from webordinary.identify.intent import Wish, read_wish, says_yes
 from webordinary.reply.context import Case, context_of
 from webordinary.reply.phrases import phrases
-from webordinary.reply.rendering import Form, rendered
+from webordinary.reply.rendering import LetterForm, rendered
 
 OTHERS = [language for language in Language if language is not Language.ENGLISH]
 # Words that none of the other languages has.
@@ -134,7 +134,7 @@ def texts(kind: LetterKind, language: Language) -> list[str]:
 
 
 def _text(letter: Letter, case: Case) -> str:
-    return rendered(Form.TEXT, letter.kind, context_of(letter, case, "edit@x.example"), case.language)
+    return rendered(LetterForm.TEXT, letter.kind, context_of(letter, case, "edit@x.example"), case.language)
 
 
 @pytest.mark.parametrize("language", OTHERS)

@@ -7,14 +7,14 @@ from tests.reply.letters import MAIL, NOW, OURS, job, read
 from webordinary.core.job import JobState
 from webordinary.core.language import Language
 from webordinary.core.mail import Letter, LetterKind
-from webordinary.reply.compose import Composed, Picture, When, compose
+from webordinary.reply.compose import Composed, LetterPicture, When, compose
 from webordinary.reply.context import Case
 
 PNG = b"\x89PNG\r\n\x1a\n"
-BOTH = (Picture(When.BEFORE, PNG + b"1"), Picture(When.AFTER, PNG + b"2"))
+BOTH = (LetterPicture(When.BEFORE, PNG + b"1"), LetterPicture(When.AFTER, PNG + b"2"))
 
 
-def composed(*pictures: Picture, language: Language = Language.ENGLISH) -> bytes:
+def composed(*pictures: LetterPicture, language: Language = Language.ENGLISH) -> bytes:
     letter, about = Letter("j1", LetterKind.DONE), job(JobState.DONE)
     made = compose(letter, Case(replace(MAIL, language=language), about), OURS, NOW, pictures)
     assert isinstance(made, Composed)

@@ -14,7 +14,7 @@ from webordinary.core.language import Language
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.reply.context import Case, context_of
 from webordinary.reply.phrases import phrases
-from webordinary.reply.rendering import PARTS, Form, rendered
+from webordinary.reply.rendering import PARTS, LetterForm, rendered
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "src" / "webordinary" / "reply" / "templates"
@@ -68,7 +68,7 @@ def test_every_sentence_is_said() -> None:
 def test_a_fact_that_is_missing_is_no_hole_in_a_letter() -> None:
     with pytest.raises(UndefinedError, match="project"):
         rendered(
-            Form.TEXT,
+            LetterForm.TEXT,
             LetterKind.STATUS,
             {"request": "", "topic": "", "running": "", "waiting": 0, "reference": ""},
         )
@@ -80,8 +80,8 @@ def test_a_fact_that_is_missing_is_no_hole_in_a_letter() -> None:
 def test_a_fact_is_never_read_as_a_template(words: str) -> None:
     """A mail can say anything."""
     context = {**CONTEXTS[LetterKind.UNCLEAR], "words": words, "topic": words, "request": words}
-    assert rendered(Form.TEXT, LetterKind.UNCLEAR, context).count(words) == 3
-    assert rendered(Form.HTML, LetterKind.UNCLEAR, context).count(words) == 3
+    assert rendered(LetterForm.TEXT, LetterKind.UNCLEAR, context).count(words) == 3
+    assert rendered(LetterForm.HTML, LetterKind.UNCLEAR, context).count(words) == 3
 
 
 def test_a_letter_loads_nothing_from_anywhere() -> None:
@@ -95,10 +95,10 @@ def test_a_template_becomes_text_and_html() -> None:
     """One file says it in both forms: nobody is told less because of the program they read mail with."""
     facts = {"files": ("<a>.jpg", "b & c.jpg"), "stop_link": "mailto:x?a&b", "request": "", "topic": "t"}
     context = {**CONTEXTS[LetterKind.ACCEPTED], **facts}
-    text = rendered(Form.TEXT, LetterKind.ACCEPTED, context)
+    text = rendered(LetterForm.TEXT, LetterKind.ACCEPTED, context)
     assert "\n\nFiles that came with it:\n- <a>.jpg\n- b & c.jpg\n\n" in text
     assert "To call it off, reply “stop”.\n\n-- \n" in text
-    html = re.sub(r' (?:style|dir)="[^"]*"', "", rendered(Form.HTML, LetterKind.ACCEPTED, context))
+    html = re.sub(r' (?:style|dir)="[^"]*"', "", rendered(LetterForm.HTML, LetterKind.ACCEPTED, context))
     assert "<p>Files that came with it:</p><ul><li>&lt;a&gt;.jpg</li><li>b &amp; c.jpg</li></ul>" in (
         html.replace("\n", "")
     )
@@ -108,7 +108,7 @@ def test_a_template_becomes_text_and_html() -> None:
 
 def test_the_signature_is_parted_as_mail_programs_expect() -> None:
     """Two dashes and a space, alone on a line: programs fade what follows, and leave it out of answers."""
-    assert "\n-- \nWebordinary" in rendered(Form.TEXT, LetterKind.HELP, CONTEXTS[LetterKind.HELP])
+    assert "\n-- \nWebordinary" in rendered(LetterForm.TEXT, LetterKind.HELP, CONTEXTS[LetterKind.HELP])
 
 
 def test_the_wheel_has_every_template(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.views import HeadView, LaneView
-from webordinary.entrypoints.cli.demo.screen import Board, Lines, Nothing, screen
+from webordinary.entrypoints.cli.demo.screen import Board, LineScreen, SilentScreen, screen
 
 
 class Terminal(io.StringIO):
@@ -73,7 +73,7 @@ def test_a_terminal_that_can_or_may_not_gets_lines(
 ) -> None:
     monkeypatch.setenv(name, value)
     with contextlib.redirect_stdout(terminal), screen(quiet=False) as shown:
-        assert isinstance(shown, Lines)
+        assert isinstance(shown, LineScreen)
         shown.lanes(LANES, 100.0, str)
         shown.line("a line")
     assert terminal.getvalue() == "a line\n"
@@ -81,6 +81,6 @@ def test_a_terminal_that_can_or_may_not_gets_lines(
 
 def test_a_script_gets_nothing_before_the_end(terminal: Terminal) -> None:
     with contextlib.redirect_stdout(terminal), screen(quiet=True) as shown:
-        assert type(shown) is Nothing
+        assert type(shown) is SilentScreen
         shown.line("a line")
     assert not terminal.getvalue()

@@ -30,8 +30,8 @@ from webordinary.dashboard.openapi import (
     shape,
 )
 from webordinary.dashboard.queries import (
+    PoolSummary,
     Reasoned,
-    Summary,
     job_case,
     jobs_page,
     lanes_page,
@@ -43,8 +43,8 @@ from webordinary.dashboard.queries import (
 )
 from webordinary.dashboard.query_params import (
     WAIT_SECONDS_MAX,
-    Page,
     QueryParams,
+    ResultPage,
     body_of,
     lane_of,
     text_of,
@@ -87,7 +87,9 @@ class Api:
         job = schema_of(JobView)
         events = {"type": "array", "items": schema_of(LaneEvent)}
         return [
-            Operation("get", "/api/status", "The pool in a few numbers.", schema_of(Summary), self.status),
+            Operation(
+                "get", "/api/status", "The pool in a few numbers.", schema_of(PoolSummary), self.status
+            ),
             Operation(
                 "get",
                 "/api/workers",
@@ -354,7 +356,7 @@ def _answer(value: object) -> Response:
     return JSONResponse(to_json(value))
 
 
-def _paged(page: Page[T], as_fields: Callable[[T], dict[str, object]]) -> Response:
+def _paged(page: ResultPage[T], as_fields: Callable[[T], dict[str, object]]) -> Response:
     return JSONResponse({"items": [as_fields(one) for one in page.items], "next": page.next})
 
 

@@ -29,7 +29,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ChartBlock:
     """A piece of a column."""
 
     x: float
@@ -60,7 +60,7 @@ class Chart:
     empty: str  # what to do to see something here
     labels: list[Label] = field(default_factory=list)
     dots: list[Dot] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[ChartBlock] = field(default_factory=list)
     area: str = ""
     legend: list[str] = field(default_factory=list)
     width: float = WIDTH
@@ -212,7 +212,7 @@ def _claims(metrics: Metrics) -> Chart:
     )
 
 
-def _columns(buckets: Sequence[Counter[str]], most: int, seconds: float) -> list[Block]:
+def _columns(buckets: Sequence[Counter[str]], most: int, seconds: float) -> list[ChartBlock]:
     width = (WIDTH - LEFT - RIGHT) / BUCKETS
     blocks = []
     for number, bucket in enumerate(buckets):
@@ -223,5 +223,5 @@ def _columns(buckets: Sequence[Counter[str]], most: int, seconds: float) -> list
             height = (HEIGHT - TOP - BOTTOM) * bucket[kind] / most
             bottom -= height
             label = f"{bucket[kind]} {kind} within {span(seconds)}"
-            blocks.append(Block(LEFT + number * width + 1, bottom, width - 2, height, kind, label))
+            blocks.append(ChartBlock(LEFT + number * width + 1, bottom, width - 2, height, kind, label))
     return blocks

@@ -16,7 +16,7 @@ from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
 from webordinary.core.waiting import SILENT_BEATS, Reason
 from webordinary.core.work import KeptEvent
 from webordinary.dashboard.parts import Parts
-from webordinary.dashboard.query_params import Page, letter_cursor, page_of
+from webordinary.dashboard.query_params import ResultPage, letter_cursor, page_of
 from webordinary.ports.outbox import LetterStatus
 
 BUSY_LANES_MAX = 150  # looked at for a summary; more are shown as "150 and more"
@@ -41,7 +41,7 @@ class Seated:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class PoolSummary:
     """The whole pool in a few numbers."""
 
     now: float
@@ -59,7 +59,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SiteView:
     """A project and where it can be seen."""
 
     project: str
@@ -77,7 +77,7 @@ async def reasoned(parts: Parts, lanes: Sequence[LaneView]) -> list[Reasoned]:
     return await explained(parts.backend.ledger, lanes, workers, parts.limits, now)
 
 
-async def lanes_page(parts: Parts, *, limit: int, after: Lane | None, busy: bool) -> Page[Reasoned]:
+async def lanes_page(parts: Parts, *, limit: int, after: Lane | None, busy: bool) -> ResultPage[Reasoned]:
     """List lanes by name, each with what it waits for."""
     lanes = await parts.backend.ledger.lanes(limit=limit + 1, after=after, busy=busy)
     return page_of(await reasoned(parts, lanes), limit, [str(lane.lane) for lane in lanes])
@@ -104,14 +104,14 @@ async def seated(parts: Parts) -> list[Seated]:
     ]
 
 
-async def summary(parts: Parts) -> Summary:
+async def summary(parts: Parts) -> PoolSummary:
     """Count what there is, within bounds."""
     ledger, now = parts.backend.ledger, parts.clock.now()
     workers = await ledger.workers()
     lanes = await ledger.lanes(limit=BUSY_LANES_MAX + 1, busy=True)
     counted = lanes[:BUSY_LANES_MAX]
     waits = [now - lane.waiting_since for lane in counted if lane.waiting_since is not None and lane.head]
-    return Summary(
+    return PoolSummary(
         now=now,
         workers=len(workers),
         slots=sum(worker.slots for worker in workers),
@@ -144,7 +144,7 @@ class JobCase:
 
 async def jobs_page(
     parts: Parts, *, limit: int, lane: Lane | None, state: JobState | None, before: JobId | None
-) -> Page[JobView]:
+) -> ResultPage[JobView]:
     """List jobs, newest first."""
     jobs = await parts.backend.ledger.jobs(limit=limit + 1, lane=lane, state=state, before=before)
     return page_of(jobs, limit, [job.id for job in jobs])
@@ -172,14 +172,16 @@ async def job_case(parts: Parts, job: JobId) -> JobCase:
 
 async def mails_page(
     parts: Parts, *, limit: int, state: MailState | None, before: str | None
-) -> Page[MailRecord]:
+) -> ResultPage[MailRecord]:
     """List mails, newest first."""
     first = MailId(before) if before else None
     mails = await parts.backend.mailbox.mails(limit=limit + 1, state=state, before=first)
     return page_of(mails, limit, [mail.id for mail in mails])
 
 
-async def letters_page(parts: Parts, *, limit: int, **which: object) -> Page[tuple[Letter, LetterStatus]]:
+async def letters_page(
+    parts: Parts, *, limit: int, **which: object
+) -> ResultPage[tuple[Letter, LetterStatus]]:
     """List letters, newest first, each with how it stands."""
     letters = await parts.backend.outbox.letters(limit=limit + 1, **which)  # type: ignore[arg-type] # passed on
     return page_of(letters, limit, [letter_cursor(letter.about, letter.kind) for letter, _ in letters])
@@ -202,11 +204,11 @@ async def mail_with_message_id(parts: Parts, message_id: str) -> MailRecord | No
 # --- sites ------------------------------------------------------------------------------------------
 
 
-async def sites(parts: Parts) -> list[Site]:
+async def sites(parts: Parts) -> list[SiteView]:
     """List projects, who may edit them, and where they can be seen."""
     directory = parts.backend.directory
     return [
-        Site(
+        SiteView(
             project.name,
             await directory.members(project.name),
             address(parts, project.name, Place.PREVIEW),

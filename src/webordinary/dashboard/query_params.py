@@ -26,7 +26,7 @@ CURSOR_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ResultPage(Generic[T]):
     """Some items, and where the next page begins; None: there is none."""
 
     items: list[T]
@@ -144,7 +144,7 @@ async def body_of(request: Request, *names: str) -> Mapping[str, str]:
     return given
 
 
-def page_of(items: list[T], limit: int, cursors: list[str]) -> Page[T]:
+def page_of(items: list[T], limit: int, cursors: list[str]) -> ResultPage[T]:
     """Cut a page off items of which one more than the limit was asked for."""
     more = len(items) > limit
-    return Page(items[:limit], cursors[limit - 1] if more else None)
+    return ResultPage(items[:limit], cursors[limit - 1] if more else None)

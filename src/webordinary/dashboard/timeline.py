@@ -40,7 +40,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TimelineMark:
     """A moment."""
 
     x: float
@@ -65,7 +65,7 @@ class Timeline:
     height: float
     rows: list[tuple[float, str]]
     bars: list[Bar]
-    marks: list[Mark]
+    marks: list[TimelineMark]
     ticks: list[Tick]
     summary: str  # the picture in words
     width: float = WIDTH
@@ -211,12 +211,12 @@ _OF_JOBS = frozenset(
 )
 
 
-def _marks(events: Sequence[LaneEvent], rows: dict[str, float], axis: Axis) -> list[Mark]:
+def _marks(events: Sequence[LaneEvent], rows: dict[str, float], axis: Axis) -> list[TimelineMark]:
     marks = []
     for event in events:
         y = TOP if event.what in _OF_JOBS else rows.get(event.worker or "", TOP)
         note = f": {event.note}" if event.note else ""
-        marks.append(Mark(axis.x(event.at), y, _KINDS[event.what], f"{event.what.value}{note}"))
+        marks.append(TimelineMark(axis.x(event.at), y, _KINDS[event.what], f"{event.what.value}{note}"))
     return marks
 
 

@@ -13,7 +13,7 @@ from webordinary.intake.known_history import new_stretches
 from webordinary.intake.limits import KNOWN_CHARACTERS
 from webordinary.ports.backend import Backend
 from webordinary.ports.mail_reader import MailReader
-from webordinary.ports.mailer import Letters
+from webordinary.ports.mailer import SentLetters
 
 JOBS_LOOKED_AT = 50
 MAILS_COMPARED = 10  # the last ones: a quote has those before it inside
@@ -26,7 +26,7 @@ class ConversationHistory:
 
     backend: Backend
     reader: MailReader
-    letters: Letters | None = None
+    letters: SentLetters | None = None
 
     async def new_in(self, mail: ParsedMail, lane: Lane, session: str, before: float) -> tuple[Stretch, ...]:
         """Give a mail's stretches without what it quotes of texts from before that moment.

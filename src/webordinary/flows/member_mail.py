@@ -53,7 +53,7 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
 from webordinary.ports.images import Images
 from webordinary.ports.mail_reader import MailReader
-from webordinary.ports.mailer import Letters
+from webordinary.ports.mailer import SentLetters
 from webordinary.ports.quotas import Bucket
 from webordinary.ports.workflow import Workflow
 
@@ -78,7 +78,7 @@ class MemberMail:
     clock: Clock
     quotas: QuotaLimits
     workflow: Workflow | None  # who follows jobs from outside the store, if anybody
-    sent_letters: Letters | None  # a mail that quotes one says nothing new
+    sent_letters: SentLetters | None  # a mail that quotes one says nothing new
 
     async def receive(self, mail: ParsedMail, draft: Admission, sender: str, session_id: str) -> MailRecord:
         """Find the lane, and go on; a sender who may edit several sites is asked which one is meant."""

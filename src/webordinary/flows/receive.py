@@ -45,7 +45,7 @@ from webordinary.ports.clock import Clock
 from webordinary.ports.images import Images
 from webordinary.ports.mail_checks import MailChecks
 from webordinary.ports.mail_reader import MailReader
-from webordinary.ports.mailer import Letters
+from webordinary.ports.mailer import SentLetters
 from webordinary.ports.workflow import Workflow
 
 CONFIRMATION = "yes-"  # a token that was mailed to the address on file, for one mail
@@ -66,7 +66,7 @@ class Reception:
     quotas: QuotaLimits
     token_key: bytes
     workflow: Workflow | None = None  # who follows jobs from outside the store, if anybody
-    letters: Letters | None = None  # what was sent: a mail that quotes it says nothing new
+    letters: SentLetters | None = None  # what was sent: a mail that quotes it says nothing new
 
     @property
     def _members(self) -> MemberMail:

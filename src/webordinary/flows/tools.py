@@ -17,7 +17,7 @@ from webordinary.ports.builder import Builder
 from webordinary.ports.camera import Camera
 from webordinary.ports.handler import Stop
 from webordinary.ports.mail_reader import MailReader
-from webordinary.ports.mailer import Letters
+from webordinary.ports.mailer import SentLetters
 from webordinary.ports.publisher import Publisher
 from webordinary.ports.workspaces import History, Repositories, Signed, Workspace, Workspaces
 from webordinary.work.prompt import gist
@@ -39,7 +39,7 @@ class Tools:
     builder: Builder
     publisher: Publisher
     camera: Camera | None = None
-    letters: Letters | None = None  # what was sent: a mail that quotes it says nothing new
+    letters: SentLetters | None = None  # what was sent: a mail that quotes it says nothing new
 
 
 @dataclass(frozen=True, slots=True)

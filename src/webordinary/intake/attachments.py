@@ -16,7 +16,7 @@ from webordinary.ports.images import Images, NoImage, WebImage
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileKind:
     """A kind of file: as what it is kept, or why it is not."""
 
     mime: str = ""
@@ -25,15 +25,15 @@ class Kind:
     refusal: FileProblem | None = None
 
 
-def _picture(name: str, extension: str) -> Kind:
-    return Kind(f"image/{name}", extension, "image")
+def _picture(name: str, extension: str) -> FileKind:
+    return FileKind(f"image/{name}", extension, "image")
 
 
-def _refused(reason: FileProblem) -> Kind:
-    return Kind(refusal=reason)
+def _refused(reason: FileProblem) -> FileKind:
+    return FileKind(refusal=reason)
 
 
-_MAGIC: tuple[tuple[bytes, Kind], ...] = (
+_MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (b"\xff\xd8\xff", _picture("jpeg", "jpg")),
     (b"\x89PNG\r\n\x1a\n", _picture("png", "png")),
     (b"GIF87a", _picture("gif", "gif")),
@@ -41,8 +41,8 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"II*\x00", _picture("tiff", "tif")),
     (b"MM\x00*", _picture("tiff", "tif")),
     (b"BM", _picture("bmp", "bmp")),
-    (b"%PDF-", Kind("application/pdf", "pdf")),
-    (b"{\\rtf", Kind("application/rtf", "rtf")),
+    (b"%PDF-", FileKind("application/pdf", "pdf")),
+    (b"{\\rtf", FileKind("application/rtf", "rtf")),
     (b"\x78\x9f\x3e\x22", _refused(FileProblem.WINMAIL)),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _refused(FileProblem.OLD_OFFICE)),
     (b"\x1f\x8b", _refused(FileProblem.ARCHIVE)),
@@ -65,8 +65,8 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"OggS", _refused(FileProblem.FILM_OR_SOUND)),
     (b"fLaC", _refused(FileProblem.FILM_OR_SOUND)),
     (b"\x1aE\xdf\xa3", _refused(FileProblem.FILM_OR_SOUND)),
-    (b"BEGIN:VCALENDAR", Kind("text/calendar", "ics")),
-    (b"BEGIN:VCARD", Kind("text/vcard", "vcf")),
+    (b"BEGIN:VCALENDAR", FileKind("text/calendar", "ics")),
+    (b"BEGIN:VCARD", FileKind("text/vcard", "vcf")),
 )
 _BRANDS = {
     **dict.fromkeys(
@@ -99,7 +99,7 @@ _HEAD_BYTES = 4096
 _TAR_MARK = slice(257, 262)
 
 
-def kind_of(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
+def kind_of(content: bytes, claimed_name: str, claimed_kind: str) -> FileKind:
     """Say what a file is."""
     for magic, kind in _MAGIC:
         if content.startswith(magic):
@@ -115,22 +115,22 @@ def kind_of(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
     return _of_text(content, claimed_name, claimed_kind)
 
 
-def _of_zip(content: bytes) -> Kind:
+def _of_zip(content: bytes) -> FileKind:
     """Office documents are archives too; their parts have names that others do not. Nothing is unpacked."""
     if b"vbaProject.bin" in content:
         return _refused(FileProblem.WITH_MACROS)
     if b"[Content_Types].xml" in content:
         for folder, extension, name in _OFFICE:
             if folder in content:
-                return Kind(f"application/vnd.openxmlformats-officedocument.{name}", extension)
+                return FileKind(f"application/vnd.openxmlformats-officedocument.{name}", extension)
     found = _OPEN_DOCUMENT.search(content[:200])
     if found:
         name = found[1].decode()
-        return Kind(f"application/vnd.oasis.opendocument.{name}", _ODF_EXTENSIONS[found[1]])
+        return FileKind(f"application/vnd.oasis.opendocument.{name}", _ODF_EXTENSIONS[found[1]])
     return _refused(FileProblem.ARCHIVE)
 
 
-def _of_text(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
+def _of_text(content: bytes, claimed_name: str, claimed_kind: str) -> FileKind:
     head = content[:_HEAD_BYTES]
     is_wide = content.startswith(_BOMS[1:])
     if not is_wide and _TEXT_CONTROLS.search(content):
@@ -147,8 +147,8 @@ def _of_text(content: bytes, claimed_name: str, claimed_kind: str) -> Kind:
     if plain.lstrip()[:5].lower() in {b"<?xml", b"<?php"} or _PROGRAM_NAMES.search(claimed_name):
         return _refused(FileProblem.PROGRAM if _PROGRAM_NAMES.search(claimed_name) else FileProblem.UNKNOWN)
     if claimed_kind == "text/csv" or claimed_name.lower().endswith(".csv"):
-        return Kind("text/csv", "csv")
-    return Kind("text/plain", "txt")
+        return FileKind("text/csv", "csv")
+    return FileKind("text/plain", "txt")
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from webordinary.core.html import VOID, Close, Open, Text, tags, tokens
 from webordinary.core.mail import MailProblem, Stretch, StretchKind
-from webordinary.intake.html_style import Look, Style, StyleSheet
+from webordinary.intake.html_style import Style, StyleSheet, TextStyle
 from webordinary.intake.limits import HTML_DEPTH, HTML_TOKENS, CannotRead
 
 LINK_CHARACTERS = 2_000
@@ -211,7 +211,7 @@ class _Numbers:
 @dataclass(frozen=True, slots=True)
 class _Element:
     tag: str
-    look: Look
+    look: TextStyle
     quotes: int = 0
     keeps_lines: bool = False  # inside <pre>
     is_tight: bool = False  # without a gap around it: Word's paragraphs
@@ -227,7 +227,7 @@ class _Page:
     """Follows which elements are open, and writes what is visible."""
 
     def __init__(self) -> None:
-        self._open: list[_Element] = [_Element("", Look())]
+        self._open: list[_Element] = [_Element("", TextStyle())]
         self._sheet = StyleSheet()
         self._lines = Lines()
 
@@ -270,9 +270,9 @@ class _Page:
             raise CannotRead(TOO_INTRICATE, MailProblem.TOO_LONG)
         self._push(tag, attributes, style, look)
 
-    def _push(self, tag: str, attributes: dict[str, str], style: Style, look: Look) -> None:
+    def _push(self, tag: str, attributes: dict[str, str], style: Style, look: TextStyle) -> None:
         if tag in _SILENT:
-            look = Look(is_gone=True)
+            look = TextStyle(is_gone=True)
         parent = self._open[-1]
         is_list = tag in {"ol", "ul"}
         element = _Element(
@@ -309,7 +309,7 @@ class _Page:
             case _:
                 pass
 
-    def _void(self, tag: str, attributes: dict[str, str], look: Look) -> None:
+    def _void(self, tag: str, attributes: dict[str, str], look: TextStyle) -> None:
         if tag == "br" and not look.is_gone:
             self._lines.break_line()
         source = attributes.get("src", "").strip()

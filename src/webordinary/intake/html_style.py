@@ -57,7 +57,7 @@ _EDGES = ("left", "top", "right", "bottom")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TextStyle:
     """How text looks inside an element. None is a colour that nobody knows: a picture, a gradient."""
 
     is_gone: bool = False  # for good: nothing inside can be seen
@@ -79,10 +79,10 @@ class Look:
             return False
         return all(abs(a - b) <= SAME_COLOUR for a, b in zip(self.colour, self.ground, strict=True))
 
-    def inside(self, style: Style, attributes: Style) -> Look:
+    def inside(self, style: Style, attributes: Style) -> TextStyle:
         """How text looks inside a child with this style."""
         if self.is_gone or "hidden" in attributes or _is_gone(style):
-            return Look(is_gone=True)
+            return TextStyle(is_gone=True)
         is_unseen, is_tiny = self.is_unseen, self.is_tiny
         if "visibility" in style:
             is_unseen = style["visibility"] in {"hidden", "collapse"} or (
@@ -100,7 +100,7 @@ class Look:
             ground = _ground(value, ground)
         if "background" in attributes or "background-image" in style:
             ground = None
-        return Look(is_unseen=is_unseen, is_tiny=is_tiny, colour=colour, ground=ground)
+        return TextStyle(is_unseen=is_unseen, is_tiny=is_tiny, colour=colour, ground=ground)
 
 
 class StyleSheet:

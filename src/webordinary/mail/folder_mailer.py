@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from webordinary.ports.mailer import Letters, Mailer, Rejected, Sent, TryLater
+from webordinary.ports.mailer import Mailer, Rejected, Sent, SentLetters, TryLater
 from webordinary.system.durable_folder import make_durable
 
 NAME_CHARACTERS = 80
@@ -23,7 +23,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 
 
 class FolderMailer:
-    """See `Letters`. The embedded default: nothing leaves the machine; any mail program opens the files."""
+    """See `Mailer` and `SentLetters`: nothing leaves the machine, and any mail program opens the files."""
 
     def __init__(self, folder: Path) -> None:
         """Put letters into this folder; it is made when the first one comes."""
@@ -42,7 +42,7 @@ class FolderMailer:
         return Sent()
 
     async def copy(self, key: str) -> bytes | None:
-        """See `Letters.copy`."""
+        """See `SentLetters.copy`."""
         try:
             return await asyncio.to_thread((self._folder / file_name(key)).read_bytes)
         except FileNotFoundError:
@@ -105,7 +105,7 @@ log = logging.getLogger(__name__)
 class KeepingMailer:
     """See `Mailer`."""
 
-    def __init__(self, mailer: Mailer, copies: Letters) -> None:
+    def __init__(self, mailer: Mailer, copies: SentLetters) -> None:
         """Send by the one, keep in the other."""
         self._mailer, self._copies = mailer, copies
 

@@ -17,7 +17,7 @@ SETUP = "`webordinary cloud setup` makes what is missing"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CloudCheck:
     """What was looked at, and how it stands. Without what is not `needed`, less is possible."""
 
     what: str
@@ -26,9 +26,9 @@ class Look:
     needed: bool = True
 
 
-async def look_at_all(settings: Settings) -> list[Look]:
+async def look_at_all(settings: Settings) -> list[CloudCheck]:
     """Look at everything; what can't be checked counts as missing."""
-    looks: tuple[tuple[str, Callable[[Settings, Cloud], Awaitable[Look]]], ...] = (
+    looks: tuple[tuple[str, Callable[[Settings, Cloud], Awaitable[CloudCheck]]], ...] = (
         ("account", _account),
         ("tables", _tables),
         ("queue", _queue),
@@ -44,69 +44,71 @@ async def look_at_all(settings: Settings) -> list[Look]:
             try:
                 found.append(await look(settings, cloud))
             except WebordinaryError as error:
-                found.append(Look(what, good=False, text=str(error)))
+                found.append(CloudCheck(what, good=False, text=str(error)))
     return found
 
 
-async def _account(settings: Settings, cloud: Cloud) -> Look:
+async def _account(settings: Settings, cloud: Cloud) -> CloudCheck:
     answer = await cloud.call("sts", "get_caller_identity")
-    return Look(
+    return CloudCheck(
         "account",
         good=True,
         text=f"{answer['Account']} in {aws_settings(settings).region}, as {answer['Arn']}",
     )
 
 
-async def _tables(settings: Settings, cloud: Cloud) -> Look:
+async def _tables(settings: Settings, cloud: Cloud) -> CloudCheck:
     names = aws_settings(settings)
     missing = await missing_tables(cloud, names)
     if missing:
-        return Look("tables", good=False, text=f"missing: {', '.join(missing)}; {SETUP}")
-    return Look("tables", good=True, text=f"all {len(tables(names))} of {names.prefix}-* are there")
+        return CloudCheck("tables", good=False, text=f"missing: {', '.join(missing)}; {SETUP}")
+    return CloudCheck("tables", good=True, text=f"all {len(tables(names))} of {names.prefix}-* are there")
 
 
-async def _queue(settings: Settings, cloud: Cloud) -> Look:
+async def _queue(settings: Settings, cloud: Cloud) -> CloudCheck:
     name = aws_settings(settings).unclaimed
     try:
         await cloud.call("sqs", "get_queue_url", QueueName=name)
     except NoQueue:
-        return Look("queue", good=False, text=f"there is no {name}, where lanes ask for a worker; {SETUP}")
-    return Look("queue", good=True, text=f"{name} is there")
+        return CloudCheck(
+            "queue", good=False, text=f"there is no {name}, where lanes ask for a worker; {SETUP}"
+        )
+    return CloudCheck("queue", good=True, text=f"{name} is there")
 
 
-async def _mail_bucket(settings: Settings, cloud: Cloud) -> Look:
+async def _mail_bucket(settings: Settings, cloud: Cloud) -> CloudCheck:
     return await _bucket("mail", settings.cloud.bucket("mail_bucket"), cloud)
 
 
-async def _blobs_bucket(settings: Settings, cloud: Cloud) -> Look:
+async def _blobs_bucket(settings: Settings, cloud: Cloud) -> CloudCheck:
     return await _bucket("blobs", settings.cloud.bucket("blobs_bucket"), cloud)
 
 
-async def _bucket(what: str, bucket: str, cloud: Cloud) -> Look:
+async def _bucket(what: str, bucket: str, cloud: Cloud) -> CloudCheck:
     if await is_there(await cloud.client("s3"), bucket):
-        return Look(what, good=True, text=f"the bucket {bucket} is there")
-    return Look(what, good=False, text=f"there is no bucket {bucket}; {SETUP}")
+        return CloudCheck(what, good=True, text=f"the bucket {bucket} is there")
+    return CloudCheck(what, good=False, text=f"there is no bucket {bucket}; {SETUP}")
 
 
-async def _key(settings: Settings, _: Cloud) -> Look:
+async def _key(settings: Settings, _: Cloud) -> CloudCheck:
     settings.cloud.signing_key()
-    return Look("key", good=True, text="reply addresses are signed")
+    return CloudCheck("key", good=True, text="reply addresses are signed")
 
 
-async def _workflow(settings: Settings, cloud: Cloud) -> Look:
+async def _workflow(settings: Settings, cloud: Cloud) -> CloudCheck:
     arn = settings.cloud.state_machine_arn
     if not arn:
         text = f"none is set: jobs are carried out, but no execution follows them; {SETUP} (--role)"
-        return Look("workflow", good=False, text=text, needed=False)
+        return CloudCheck("workflow", good=False, text=text, needed=False)
     answer = await cloud.call("stepfunctions", "describe_state_machine", stateMachineArn=arn)
     status = str(answer["status"])
-    return Look("workflow", good=status == "ACTIVE", text=f"{answer['name']} is {status.lower()}")
+    return CloudCheck("workflow", good=status == "ACTIVE", text=f"{answer['name']} is {status.lower()}")
 
 
-async def _replies(settings: Settings, cloud: Cloud) -> Look:
+async def _replies(settings: Settings, cloud: Cloud) -> CloudCheck:
     """The mail service sends only as an address, or from a domain, that it has verified."""
     if settings.mail.relay:
-        return Look("replies", good=True, text="leave through the relay")
+        return CloudCheck("replies", good=True, text="leave through the relay")
     address, why_not = settings.mail.address, ""
     for identity in (address, address.rpartition("@")[2]):
         try:
@@ -115,7 +117,7 @@ async def _replies(settings: Settings, cloud: Cloud) -> Look:
             why_not = str(error)
             continue
         if answer.get("VerifiedForSendingStatus"):
-            return Look("replies", good=True, text=f"leave as {address}; {identity} is verified")
+            return CloudCheck("replies", good=True, text=f"leave as {address}; {identity} is verified")
         why_not = f"{identity} is not verified yet."
     text = f"can't leave as {address}: {why_not} Verify it in the mail service"
-    return Look("replies", good=False, text=text)
+    return CloudCheck("replies", good=False, text=text)

@@ -46,7 +46,7 @@ class Unseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class UnseenSearch:
     """What a look through the bucket found."""
 
     looked_at: int
@@ -56,7 +56,7 @@ class Found:
 
 async def find_unseen(
     settings: Settings, backend: Backend, *, since: float, limit: int, progress: Callable[[int, int], None]
-) -> Found:
+) -> UnseenSearch:
     """Look at every mail that came since then, newest first; `progress` is called after each."""
     store, bucket = buckets(settings), settings.cloud.bucket("mail_bucket")
     listed, is_all = await _listed(store, bucket, settings.cloud.mail_prefix, since)
@@ -71,7 +71,7 @@ async def find_unseen(
         if len(unseen) >= limit:
             is_all = is_all and looked_at == len(listed) and len(unseen) == limit
             break
-    return Found(looked_at, tuple(unseen[:limit]), is_all)
+    return UnseenSearch(looked_at, tuple(unseen[:limit]), is_all)
 
 
 async def _listed(

@@ -124,7 +124,7 @@ def _forget(home: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedPort:
     """A port that somebody wants to listen on; 0 is any free one."""
 
     port: int
@@ -133,9 +133,9 @@ class Wish:
     host: str = LOOPBACK
 
 
-def chosen_ports(wishes: Sequence[Wish]) -> list[int]:
+def chosen_ports(wishes: Sequence[WantedPort]) -> list[int]:
     """Check that all of them can be listened on, and differ; each 0 becomes a free one."""
-    named: dict[int, Wish] = {}
+    named: dict[int, WantedPort] = {}
     for wish in wishes:
         if wish.port and (first := named.setdefault(wish.port, wish)) is not wish:
             raise BadInput(
@@ -146,7 +146,7 @@ def chosen_ports(wishes: Sequence[Wish]) -> list[int]:
     return [taken[wish.port] if wish.port else _another(wish, taken) for wish in wishes]
 
 
-def _another(wish: Wish, taken: dict[int, int]) -> int:
+def _another(wish: WantedPort, taken: dict[int, int]) -> int:
     """A free port that nobody else was given: nobody listens on those yet."""
     while (port := free_port(0, wish.what, wish.flag, wish.host)) in taken:
         pass

@@ -38,7 +38,7 @@ class Mailer(Protocol):
         ...
 
 
-class Letters(Mailer, Protocol):
+class SentLetters(Mailer, Protocol):
     """Letters that stay where we can read them: what went out, for whoever looks."""
 
     async def copy(self, key: str) -> bytes | None:

@@ -27,7 +27,7 @@ from webordinary.reply.headers import (
     sendable,
 )
 from webordinary.reply.phrases import phrases
-from webordinary.reply.rendering import Form, rendered
+from webordinary.reply.rendering import LetterForm, rendered
 
 SESSION_HEADER = "X-Webordinary-Session"
 NAME_CHARACTERS = 60
@@ -79,7 +79,7 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class LetterPicture:
     """A small picture of a changed page, shown in a letter."""
 
     when: When
@@ -87,7 +87,7 @@ class Picture:
 
 
 def compose(
-    letter: Letter, case: Case, letterhead: Letterhead, now: float, pictures: Sequence[Picture] = ()
+    letter: Letter, case: Case, letterhead: Letterhead, now: float, pictures: Sequence[LetterPicture] = ()
 ) -> Composed | Unanswerable:
     """Write the message. The same letter always has the same Message-ID: a repeated send is the same mail."""
     recipient = sendable(case.mail.from_address)
@@ -111,7 +111,7 @@ def compose(
     say, mark = phrases(case.language), message_id.strip("<>")
     shown = [ShownPicture(say.say("picture", one.when), f"{one.when}.{mark}", one) for one in pictures]
     context = {**context_of(letter, case, answer_to), "pictures": shown}
-    text, html = (rendered(form, letter.kind, context, case.language) for form in Form)
+    text, html = (rendered(form, letter.kind, context, case.language) for form in LetterForm)
     content = _content(text, html, shown)
     return Composed(message_id, recipient, "\r\n".join([*lines, ""]).encode("ascii") + content)
 
@@ -157,7 +157,7 @@ class ShownPicture:
 
     label: str
     cid: str
-    picture: Picture
+    picture: LetterPicture
 
 
 def _content(text: str, html: str, shown: Sequence[ShownPicture] = ()) -> bytes:

@@ -36,7 +36,7 @@ QUOTATION_MARKS = {
 }
 
 
-class Form(StrEnum):
+class LetterForm(StrEnum):
     """The two forms of every letter."""
 
     TEXT = "text"
@@ -44,7 +44,7 @@ class Form(StrEnum):
 
 
 def rendered(
-    form: Form, kind: LetterKind, context: Mapping[str, object], language: Language = Language.ENGLISH
+    form: LetterForm, kind: LetterKind, context: Mapping[str, object], language: Language = Language.ENGLISH
 ) -> str:
     """Write a letter in one of its forms; a fact that is missing is a bug, and raises."""
     template = _environment(form).get_template(f"{kind}.jinja")
@@ -53,11 +53,11 @@ def rendered(
 
 
 @cache
-def _environment(form: Form) -> ImmutableSandboxedEnvironment:
+def _environment(form: LetterForm) -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
         loader=PackageLoader("webordinary.reply"),
         undefined=StrictUndefined,
-        autoescape=form is Form.HTML,
+        autoescape=form is LetterForm.HTML,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -28,7 +28,7 @@ from webordinary.ports.mailbox import Mailbox
 from webordinary.ports.mailer import Mailer, Rejected, Sent, TryLater
 from webordinary.ports.outbox import Outbox
 from webordinary.ports.quotas import Bucket, Quotas
-from webordinary.reply.compose import Composed, Letterhead, Picture, Unanswerable, When, compose
+from webordinary.reply.compose import Composed, Letterhead, LetterPicture, Unanswerable, When, compose
 from webordinary.reply.context import Case, newer_job, session_of
 from webordinary.reply.rules import ABOUT_A_JOB, COURTESIES, UNASKED, SendingLimits, why_not_send
 
@@ -262,7 +262,7 @@ class Sender:
             return None
         return view if view.id == job else None  # the ledger is content with the beginning of an id
 
-    async def _pictures(self, letter: Letter) -> list[Picture]:
+    async def _pictures(self, letter: Letter) -> list[LetterPicture]:
         """The changed page, before and after; of several pages the first."""
         preview = letter.facts.facts.preview if isinstance(letter.facts, Ending) else None
         if preview is None or not preview.pictures or self._office.blobs is None:
@@ -270,7 +270,7 @@ class Sender:
         found, page = [], preview.pictures[0]
         for when, key in ((When.BEFORE, page.before), (When.AFTER, page.after)):
             try:
-                found += [Picture(when, await self._office.blobs.get(key))] if key else []
+                found += [LetterPicture(when, await self._office.blobs.get(key))] if key else []
             except NotFound:
                 continue  # a picture that is gone is no reason not to answer
         return found

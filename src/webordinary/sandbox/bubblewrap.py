@@ -178,30 +178,30 @@ INTERPRETERS_MAX = 4  # as many as the kernel follows
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class VisibleProgram:
     """A program by the path to call it by, and what has to be visible read-only."""
 
     path: str
     needs: tuple[Path, ...] = ()
 
 
-def find_program(name: str) -> Program:
+def find_program(name: str) -> VisibleProgram:
     """Find a program by its name or path; one with a relative path lies in the tree and is left as it is."""
     if "/" in name and not name.startswith("/"):
-        return Program(name)
+        return VisibleProgram(name)
     beside_us = str(Path(sys.executable).parent)
     folders = (*SYSTEM_PATH, *os.environ.get("PATH", "").split(os.pathsep), beside_us)
     found = shutil.which(name, path=os.pathsep.join(filter(None, folders)))
     if found is None:
         raise NotFound(f"the program {name!r} is not there, or may not be run")
-    return Program(found, tuple(_needs(Path(found), INTERPRETERS_MAX)))
+    return VisibleProgram(found, tuple(_needs(Path(found), INTERPRETERS_MAX)))
 
 
-def own_python() -> Program:
+def own_python() -> VisibleProgram:
     """The Python we run on, without its virtual environment: for small scripts of our own."""
     program = Path(sys.executable).resolve()
     prefix = Path(sys.base_prefix)
-    return Program(str(program), () if is_system(program) else (program, prefix))
+    return VisibleProgram(str(program), () if is_system(program) else (program, prefix))
 
 
 def is_system(path: Path) -> bool:

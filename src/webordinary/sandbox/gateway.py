@@ -41,7 +41,7 @@ CONNECTIONS_MAX = 64
 Headers = list[tuple[bytes, bytes]]  # names in lower case
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that is not passed on, and the status to answer with."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -134,9 +134,9 @@ class ModelGateway:
             async with asyncio.timeout(ASKING_SECONDS):
                 request = await self._read(client)
             await _unless_gone(client.reader, self._pass_on(request, client))
-        except (Refused, h11.RemoteProtocolError) as error:
+        except (RefusedRequest, h11.RemoteProtocolError) as error:
             self.refused += 1
-            status = error.status if isinstance(error, Refused) else error.error_status_hint
+            status = error.status if isinstance(error, RefusedRequest) else error.error_status_hint
             await _refuse(client, status, str(error))
         except (OSError, TimeoutError):
             pass  # whoever asked is gone
@@ -151,13 +151,13 @@ class ModelGateway:
         headers = list(head.headers)
         names = {name for name, _ in headers}
         if head.http_version != b"1.1":
-            raise Refused(400, "this is no HTTP/1.1 request")
+            raise RefusedRequest(400, "this is no HTTP/1.1 request")
         if len(headers) > HEADERS_MAX:
-            raise Refused(431, "there are too many headers")
+            raise RefusedRequest(431, "there are too many headers")
         if head.method != b"POST" or not ALLOWED.fullmatch(head.target):
-            raise Refused(403, "only the model's messages can be reached from here")
+            raise RefusedRequest(403, "only the model's messages can be reached from here")
         if len(names & {b"content-length", b"transfer-encoding"}) != 1:
-            raise Refused(411, "the length of the request is not told, or told twice")
+            raise RefusedRequest(411, "the length of the request is not told, or told twice")
         if int(dict(headers).get(b"content-length", b"0")) > self._body_bytes:
             raise self._too_long()
         if client.http.they_are_waiting_for_100_continue:
@@ -169,8 +169,8 @@ class ModelGateway:
                 raise self._too_long()
         return _Request(head.target, headers, bytes(body))
 
-    def _too_long(self) -> Refused:
-        return Refused(413, f"the request is longer than {self._body_bytes} bytes")
+    def _too_long(self) -> RefusedRequest:
+        return RefusedRequest(413, f"the request is longer than {self._body_bytes} bytes")
 
     async def _pass_on(self, request: _Request, client: _Peer) -> None:
         self.requests += 1

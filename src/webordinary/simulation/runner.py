@@ -16,7 +16,7 @@ CHUNK = 20
 
 
 @dataclass(slots=True)
-class Summary:
+class RunSummary:
     """What a number of schedules showed together."""
 
     schedules: int = 0
@@ -57,10 +57,10 @@ class Catch:
 
 
 def run_many(
-    schedules: Iterable[Schedule], *, processes: int, progress: Callable[[Summary], None] = lambda _: None
-) -> Summary:
+    schedules: Iterable[Schedule], *, processes: int, progress: Callable[[RunSummary], None] = lambda _: None
+) -> RunSummary:
     """Run schedules on several cores; the order of the results does not depend on that."""
-    summary = Summary()
+    summary = RunSummary()
     for report in _reports(schedules, processes):
         summary.add(report)
         progress(summary)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from webordinary.ports.backend import Backend
 from webordinary.ports.clock import Clock
-from webordinary.ports.mailer import Letters, Mailer
+from webordinary.ports.mailer import Mailer, SentLetters
 from webordinary.ports.publisher import Publisher
 from webordinary.ports.workflow import Workflow
 from webordinary.ports.workspaces import Repositories
@@ -48,7 +48,7 @@ class Platform(Protocol):
         """Refuse to start where something is missing, in one sentence, and not only at the first job."""
         ...
 
-    def letters(self) -> Letters:
+    def letters(self) -> SentLetters:
         """Where a copy of every reply is."""
         ...
 

@@ -65,7 +65,7 @@ class Variable:
     names: tuple[str, ...]
 
 
-class Program:
+class ProgramWords:
     """A list of words is a program and its arguments."""
 
 
@@ -105,7 +105,11 @@ class Setting:
             return "true or false"
         if self.kind is str:
             return "a text"
-        return 'a list of words, such as ["python3", "edit.py"]' if self.rule(Program) else "a list of texts"
+        return (
+            'a list of words, such as ["python3", "edit.py"]'
+            if self.rule(ProgramWords)
+            else "a list of texts"
+        )
 
     def from_text(self, text: str, where: str) -> object:
         """Read a value of the environment or of a flag."""
@@ -116,7 +120,7 @@ class Setting:
                 return self.checked(self.kind(text), where)
             if self.kind is str:
                 return self.checked(text, where)
-            items = shlex.split(text) if self.rule(Program) else [one.strip() for one in text.split(",")]
+            items = shlex.split(text) if self.rule(ProgramWords) else [one.strip() for one in text.split(",")]
         except (ValueError, KeyError):
             raise self._refused(text, where) from None
         return self.checked([item for item in items if item], where)
@@ -134,7 +138,7 @@ class Setting:
     def _fits(self, value: object) -> bool:
         within, one_of, like = self.rule(Within) or Within(), self.rule(OneOf), self.rule(Like)
         if isinstance(value, list):
-            return all(isinstance(item, str) for item in value) and bool(value or not self.rule(Program))
+            return all(isinstance(item, str) for item in value) and bool(value or not self.rule(ProgramWords))
         if isinstance(value, int | float):
             return math.isfinite(value) and within.least <= value <= within.most
         if one_of is not None:

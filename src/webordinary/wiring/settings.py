@@ -23,7 +23,7 @@ from webordinary.wiring.setting_reader import (
     URL,
     Like,
     OneOf,
-    Program,
+    ProgramWords,
     Variable,
     Within,
     given,
@@ -129,7 +129,7 @@ class WorkSettings:
     """`[work]`: how sites are edited, built and shown."""
 
     agent: Annotated[str, OneOf(AGENTS)] = "auto"  # claude if it is installed and has a key, else demo
-    command: Annotated[tuple[str, ...], Program()] = ()  # the program of the command agent
+    command: Annotated[tuple[str, ...], ProgramWords()] = ()  # the program of the command agent
     sandbox: Annotated[str, OneOf(SANDBOXES)] = "bubblewrap"
     workspace: Annotated[str, Variable(("WORKSPACE_PATH",))] = ""  # checkouts; "" is a folder of the home
     disk_gb: Annotated[float, POSITIVE] = 10.0  # what workspaces may take; the coldest make room
@@ -210,7 +210,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     slots: Annotated[int, SLOTS] = 4
     handler: Annotated[str | None, OneOf(HANDLERS)] = None  # None: whatever the command takes by default
-    command: Annotated[tuple[str, ...], Program()] = ()
+    command: Annotated[tuple[str, ...], ProgramWords()] = ()
     backend: Annotated[str, OneOf(BACKENDS)] = EMBEDDED  # a file of this machine, or the cloud's services
     mail: MailSettings = field(default_factory=MailSettings)
     work: WorkSettings = field(default_factory=WorkSettings)

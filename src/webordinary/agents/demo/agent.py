@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from webordinary.agents.demo import edits, pictures
 from webordinary.agents.demo.edits import Edit
-from webordinary.agents.demo.requests import CannotDo, Kind, Request, time_to_take, understood
-from webordinary.agents.demo.site import Site, read_site, write
+from webordinary.agents.demo.requests import CannotDo, DemoRequest, RequestKind, time_to_take, understood
+from webordinary.agents.demo.site import SiteFolder, read_site, write
 from webordinary.core.facts import FailureDetails
 from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.work import (
@@ -26,15 +26,15 @@ from webordinary.core.work import (
     Worked,
 )
 
-_CARRY_OUT: dict[Kind, Callable[[Site, Request], Edit]] = {
-    Kind.TITLE: edits.title_set,
-    Kind.HEADING: edits.heading_set,
-    Kind.TEXT: edits.text_replaced,
-    Kind.CONTACT: edits.contact_changed,
-    Kind.ADD: edits.text_added,
-    Kind.REMOVE: edits.text_removed,
-    Kind.REPLACE_PICTURE: pictures.picture_replaced,
-    Kind.ADD_PICTURE: pictures.picture_added,
+_CARRY_OUT: dict[RequestKind, Callable[[SiteFolder, DemoRequest], Edit]] = {
+    RequestKind.TITLE: edits.title_set,
+    RequestKind.HEADING: edits.heading_set,
+    RequestKind.TEXT: edits.text_replaced,
+    RequestKind.CONTACT: edits.contact_changed,
+    RequestKind.ADD: edits.text_added,
+    RequestKind.REMOVE: edits.text_removed,
+    RequestKind.REPLACE_PICTURE: pictures.picture_replaced,
+    RequestKind.ADD_PICTURE: pictures.picture_added,
 }
 
 
@@ -123,7 +123,7 @@ class DemoRun:
         self._write(rest)
         return Worked("\n".join([_summary(planned), *left_out, *self._unused(planned)]))
 
-    def _planned(self, site: Site, instruction: str) -> tuple[list[Edit], list[str]]:
+    def _planned(self, site: SiteFolder, instruction: str) -> tuple[list[Edit], list[str]]:
         """All edits, each on what the ones before it left; and why what was asked before can't be done."""
         planned: list[Edit] = []
         left_out: list[str] = []
@@ -161,14 +161,14 @@ class DemoRun:
         self._news.set()
 
 
-def _carried_out(site: Site, instruction: str) -> list[Edit]:
+def _carried_out(site: SiteFolder, instruction: str) -> list[Edit]:
     made: list[Edit] = []
     for request in understood(instruction):
         made.append(_CARRY_OUT[request.kind](_after(site, made), request))
     return made
 
 
-def _after(site: Site, made: Sequence[Edit]) -> Site:
+def _after(site: SiteFolder, made: Sequence[Edit]) -> SiteFolder:
     """The site as edits leave it."""
     pages = dict(site.pages)
     for edit in made:

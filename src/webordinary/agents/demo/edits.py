@@ -14,8 +14,8 @@ from html import escape, unescape
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from webordinary.agents.demo.requests import CannotDo, Kind, Request, shown
-from webordinary.agents.demo.site import Page, Site, folded, names_of, same
+from webordinary.agents.demo.requests import CannotDo, DemoRequest, RequestKind, shown
+from webordinary.agents.demo.site import SiteFolder, SitePage, folded, names_of, same
 from webordinary.core.failure import DemoObstacle
 from webordinary.core.html import Open, tags, written_attributes
 from webordinary.core.page_outline import Block, PageOutline, outline
@@ -35,7 +35,7 @@ Found = TypeVar("Found")
 class Edit:
     """One request carried out: pages as they are to be, new files, and what to tell."""
 
-    pages: Mapping[str, Page]
+    pages: Mapping[str, SitePage]
     summary: str
     used: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -73,13 +73,13 @@ class Shown:
         )
 
 
-def spliced(page: Page, expected: Shown, *splices: Splice) -> Page:
+def spliced(page: SitePage, expected: Shown, *splices: Splice) -> SitePage:
     source = page.source
     for splice in sorted(splices, reverse=True):
         source = source[: splice.start] + splice.text + source[splice.end :]
     if source == page.source:
         raise CannotDo(f"{page.path} already says that", DemoObstacle.ALREADY_SO)
-    changed = Page(page.path, source, outline(source))
+    changed = SitePage(page.path, source, outline(source))
     if Shown.by(changed.outline) != expected:
         raise CannotDo(f"the place in {page.path} is written in a way that I can't change safely")
     return changed
@@ -93,7 +93,7 @@ class _Letter(NamedTuple):
     end: int
 
 
-def _letters(page: Page, block: Block) -> list[_Letter]:
+def _letters(page: SitePage, block: Block) -> list[_Letter]:
     letters: list[_Letter] = []
     for text in block.texts:
         for piece in _PIECE.finditer(page.source, text.start, text.end):
@@ -103,7 +103,7 @@ def _letters(page: Page, block: Block) -> list[_Letter]:
     return letters[:-1] if letters and letters[-1].char == " " else letters
 
 
-def _reworded(page: Page, letters: Sequence[_Letter], new: str) -> Splice:
+def _reworded(page: SitePage, letters: Sequence[_Letter], new: str) -> Splice:
     """Put other words in the place of letters; where tags are among them, of those that differ."""
     old = "".join(letter.char for letter in letters)
     if not _are_together(letters):
@@ -122,7 +122,7 @@ def _are_together(letters: Sequence[_Letter]) -> bool:
     return all(one.end >= other.start for one, other in pairwise(letters))
 
 
-def attribute_set(page: Page, tag: Open, name: str, value: str) -> Splice:
+def attribute_set(page: SitePage, tag: Open, name: str, value: str) -> Splice:
     written = written_attributes(page.source, tag).get(name)
     if written is None:
         at = tag.start + 1 + len(tag.tag)
@@ -136,7 +136,7 @@ def attribute_set(page: Page, tag: Open, name: str, value: str) -> Splice:
 # --- titles and headings --------------------------------------------------------------------------------
 
 
-def title_set(site: Site, request: Request) -> Edit:
+def title_set(site: SiteFolder, request: DemoRequest) -> Edit:
     """Change a page's title, and its main heading where that says the same."""
     new = fit(request.new, TITLE_CHARACTERS, "title")
     page = site.pages_meant(request.page, home=True)[0]
@@ -154,7 +154,7 @@ def title_set(site: Site, request: Request) -> Edit:
     return edit(changed, summary + beside, "title")
 
 
-def heading_set(site: Site, request: Request) -> Edit:
+def heading_set(site: SiteFolder, request: DemoRequest) -> Edit:
     new = fit(request.new, TITLE_CHARACTERS, "heading")
     found = _headings(site.pages_meant(request.page, home=not request.old), request.old)
     page, at = one_of(found, "heading" if request.old else "main heading", request.old)
@@ -163,7 +163,7 @@ def heading_set(site: Site, request: Request) -> Edit:
     return edit(_with_heading(page, at, new), summary, f"h{old.level}")
 
 
-def _headings(pages: Sequence[Page], words: str) -> list[tuple[Page, int]]:
+def _headings(pages: Sequence[SitePage], words: str) -> list[tuple[SitePage, int]]:
     """The headings that say this, by page and place in its outline; without words the main ones."""
     return [
         (page, at)
@@ -173,7 +173,7 @@ def _headings(pages: Sequence[Page], words: str) -> list[tuple[Page, int]]:
     ]
 
 
-def _with_heading(page: Page, at: int, new: str) -> Page:
+def _with_heading(page: SitePage, at: int, new: str) -> SitePage:
     expected = Shown.by(page.outline)
     expected.texts[at] = new
     return spliced(page, expected, _reworded(page, _letters(page, page.outline.texts[at]), new))
@@ -182,11 +182,11 @@ def _with_heading(page: Page, at: int, new: str) -> Page:
 # --- texts ----------------------------------------------------------------------------------------------
 
 
-def text_replaced(site: Site, request: Request) -> Edit:
+def text_replaced(site: SiteFolder, request: DemoRequest) -> Edit:
     """Put words in the place of others: in one place, or everywhere if asked so."""
     old = one_line(request.old)
-    new = "" if request.kind is Kind.REMOVE else fit(request.new, TEXT_CHARACTERS, "text")
-    changed: dict[str, Page] = {}
+    new = "" if request.kind is RequestKind.REMOVE else fit(request.new, TEXT_CHARACTERS, "text")
+    changed: dict[str, SitePage] = {}
     lines, total = [], 0
     for page in site.pages_meant(request.page, home=False):
         edited, count = _with_words(page, old, new)
@@ -202,7 +202,7 @@ def text_replaced(site: Site, request: Request) -> Edit:
     return Edit(changed, "\n".join(lines), tuple(f"{path}: text" for path in changed))
 
 
-def _with_words(page: Page, old: str, new: str) -> tuple[Page, int]:
+def _with_words(page: SitePage, old: str, new: str) -> tuple[SitePage, int]:
     """Put words in the place of others wherever a page says them, and say how often it does."""
     wanted, count = folded(old), 0
     expected, splices = Shown.by(page.outline), []
@@ -237,7 +237,7 @@ def _digits_or_address(text: str) -> str:
     return text.strip() if "@" in text else re.sub(r"[^\d+]", "", text)
 
 
-def contact_changed(site: Site, request: Request) -> Edit:
+def contact_changed(site: SiteFolder, request: DemoRequest) -> Edit:
     """Change the one phone number or e-mail address of the site, wherever it stands."""
     form = _PHONE if "phone" in request.what else _MAIL_ADDRESS
     if not form.fullmatch(request.new):
@@ -252,7 +252,7 @@ def contact_changed(site: Site, request: Request) -> Edit:
     return text_replaced(site, replace(request, old=old, everywhere=True))
 
 
-def text_added(site: Site, request: Request) -> Edit:
+def text_added(site: SiteFolder, request: DemoRequest) -> Edit:
     text = fit(request.new, TEXT_CHARACTERS, request.what or "paragraph")
     tag, what = ("h2", "heading") if "head" in request.what else ("p", "paragraph")
     page, at = place_for_more(site, request)
@@ -263,7 +263,7 @@ def text_added(site: Site, request: Request) -> Edit:
     return edit(changed, f"{page.path}: added the {what} {shown(text)} {where}", tag)
 
 
-def place_for_more(site: Site, request: Request) -> tuple[Page, int]:
+def place_for_more(site: SiteFolder, request: DemoRequest) -> tuple[SitePage, int]:
     """Beside what is named, else after the last paragraph of the page's own text."""
     pages = site.pages_meant(request.page, home=not request.beside)
     if request.beside:
@@ -284,7 +284,9 @@ def place_for_more(site: Site, request: Request) -> tuple[Page, int]:
     return page, own[-1]
 
 
-def with_markup(page: Page, at: int, markup: str, expected: Shown, *, is_before: bool) -> tuple[Page, str]:
+def with_markup(
+    page: SitePage, at: int, markup: str, expected: Shown, *, is_before: bool
+) -> tuple[SitePage, str]:
     """Write an element on a line of its own beside a block, indented like it."""
     block = page.outline.texts[at]
     if block.tag is None or not block.is_last:
@@ -296,13 +298,13 @@ def with_markup(page: Page, at: int, markup: str, expected: Shown, *, is_before:
     return spliced(page, expected, splice), f"{'before' if is_before else 'after'} {shown(block.text)}"
 
 
-def _indent(page: Page, start: int) -> str | None:
+def _indent(page: SitePage, start: int) -> str | None:
     """The white space before a tag that is the first on its line; None if it is not."""
     before = page.source[page.source.rfind("\n", 0, start) + 1 : start]
     return None if before.strip() else before
 
 
-def _blocks(pages: Sequence[Page], words: str, what: str) -> list[tuple[Page, int]]:
+def _blocks(pages: Sequence[SitePage], words: str, what: str) -> list[tuple[SitePage, int]]:
     """Elements that say this: paragraphs that start with it, headings, or any that say it alone."""
     return [
         (page, at)
@@ -314,7 +316,7 @@ def _blocks(pages: Sequence[Page], words: str, what: str) -> list[tuple[Page, in
     ]
 
 
-def text_removed(site: Site, request: Request) -> Edit:
+def text_removed(site: SiteFolder, request: DemoRequest) -> Edit:
     """Take an element out, with its line if it has one of its own; or some words out of their text."""
     words = request.old.removesuffix("…").removesuffix("...").strip()
     found = _blocks(site.pages_meant(request.page, home=False), one_line(words), request.what)
@@ -362,5 +364,5 @@ def one_of(
     return found[0]
 
 
-def edit(page: Page, summary: str, *used: str) -> Edit:
+def edit(page: SitePage, summary: str, *used: str) -> Edit:
     return Edit({page.path: page}, summary, tuple(f"{page.path}: {name}" for name in used))

@@ -22,8 +22,8 @@ from webordinary.agents.demo.edits import (
     spliced,
     with_markup,
 )
-from webordinary.agents.demo.requests import CannotDo, Request, shown
-from webordinary.agents.demo.site import Page, Site, folded, read_picture
+from webordinary.agents.demo.requests import CannotDo, DemoRequest, shown
+from webordinary.agents.demo.site import SiteFolder, SitePage, folded, read_picture
 from webordinary.core.failure import DemoObstacle
 from webordinary.core.html import written_attributes
 from webordinary.core.page_outline import Picture
@@ -34,7 +34,7 @@ _STALE = ("srcset", "sizes", "width", "height")  # all of these are about the pi
 _HERO = frozenset({"hero", "banner"})
 
 
-def picture_added(site: Site, request: Request) -> Edit:
+def picture_added(site: SiteFolder, request: DemoRequest) -> Edit:
     page, at = place_for_more(site, request)
     file, path, files = _mailed_picture(site, request)
     src, alt = _address(page, path), one_line(request.described, TEXT_CHARACTERS)
@@ -46,7 +46,7 @@ def picture_added(site: Site, request: Request) -> Edit:
     return replace(edit(changed, f"{page.path}: added {file} {where}", "picture"), **files)
 
 
-def picture_replaced(site: Site, request: Request) -> Edit:
+def picture_replaced(site: SiteFolder, request: DemoRequest) -> Edit:
     """Show a mailed picture instead of the one that is meant."""
     words = _words(request.old)
     pages = site.pages_meant(request.page, home=not words or bool(words & _HERO))
@@ -70,7 +70,7 @@ def picture_replaced(site: Site, request: Request) -> Edit:
     return replace(edit(spliced(page, expected, *splices), summary, "picture"), **files)
 
 
-def _mailed_picture(site: Site, request: Request) -> tuple[str, str, dict[str, Any]]:
+def _mailed_picture(site: SiteFolder, request: DemoRequest) -> tuple[str, str, dict[str, Any]]:
     """The mailed picture that is meant: what to call it, its path in the site, and its part of the edit."""
     pictures = [file for file in site.mailed if file.kind.lower() in _SHOWABLE]
     if request.file:
@@ -89,7 +89,7 @@ def _mailed_picture(site: Site, request: Request) -> tuple[str, str, dict[str, A
     return called, path, {"files": {path: content}, "mailed": file.name}
 
 
-def _pictures_meant(pages: Sequence[Page], words: set[str]) -> list[tuple[Page, int]]:
+def _pictures_meant(pages: Sequence[SitePage], words: set[str]) -> list[tuple[SitePage, int]]:
     """The pictures that all words fit: their description, their names, the heading that they stand under."""
     every = [(page, at) for page in pages for at in range(len(page.outline.pictures))]
     about = {(page.path, at): _about(page, page.outline.pictures[at]) for page, at in every}
@@ -102,7 +102,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", folded(text)))
 
 
-def _about(page: Page, picture: Picture) -> set[str]:
+def _about(page: SitePage, picture: Picture) -> set[str]:
     given = picture.tag.attributes
     above = [block.text for block in page.outline.texts if block.level and block.end <= picture.tag.start]
     names = [picture.alt, _file_name(picture), given.get("class", ""), given.get("id", "")]
@@ -113,6 +113,6 @@ def _file_name(picture: Picture) -> str:
     return posixpath.basename(unquote(picture.src.partition("?")[0]))
 
 
-def _address(page: Page, path: str) -> str:
+def _address(page: SitePage, path: str) -> str:
     """How a page names a file of the site."""
     return quote(posixpath.relpath(path, posixpath.dirname(page.path) or "."))

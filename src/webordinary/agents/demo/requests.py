@@ -40,7 +40,7 @@ class CannotDo(Exception):
         self.obstacle, self.about = obstacle, about
 
 
-class Kind(Enum):
+class RequestKind(Enum):
     """What to do."""
 
     TITLE = "change a title"
@@ -54,10 +54,10 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DemoRequest:
     """One sentence. What it does not say is ""."""
 
-    kind: Kind
+    kind: RequestKind
     page: str = ""
     everywhere: bool = False
     what: str = ""  # a paragraph, a heading, a phone number
@@ -115,22 +115,28 @@ _OF_ANY_PICTURE = re.compile(rf"\b(?:{_PICTURE}|of|called|with|the|my|our|a|in)\
 _FORMS = [
     (kind, re.compile(form, re.IGNORECASE | re.DOTALL))
     for kind, form in (
-        (Kind.REPLACE_PICTURE, rf"{_CHANGE} {_THE}{_SHOWN} (?:with|by|to|for) {_ATTACHED}{_DESCRIBED}"),
-        (Kind.REPLACE_PICTURE, rf"{_PUT} {_ATTACHED} (?:as|instead of) {_THE}(?:new )?{_SHOWN}{_DESCRIBED}"),
-        (Kind.TITLE, rf"{_CHANGE} {_THE}(?:(?:page|web ?site|site) )?title {_TO} {_NEW}"),
-        (Kind.HEADING, rf"{_CHANGE} {_THE}(?:(?:main|top|page|first) )?{_HEADING} {_TO} {_NEW}"),
-        (Kind.HEADING, rf"{_CHANGE} {_THE}{_HEADING}(?: from| called)? {_OLD} {_TO} {_NEW}"),
-        (Kind.HEADING, rf"{_CHANGE} {_THE}{_OLD} {_HEADING} {_TO} {_NEW}"),
-        (Kind.CONTACT, rf"{_CHANGE} {_THE}{_CONTACT} {_TO} {_NEW}"),
-        (Kind.ADD, rf"{_ADD}{_BESIDE}{_WORDS}"),
-        (Kind.ADD, rf"{_ADD}{_WORDS},? {_BESIDE}"),
-        (Kind.ADD, rf"{_BESIDE},? (?:please )?{_ADD}{_WORDS}"),
-        (Kind.ADD, rf"{_ADD}{_WORDS} ?{_AT_THE_END}"),
-        (Kind.ADD_PICTURE, rf"{_PUT} {_ATTACHED}(?: {_BESIDE})?{_DESCRIBED}"),
-        (Kind.REMOVE, rf"(?:remove|delete) {_THE}(?:{_PIECE} |{_ELEMENT}(?: {_STARTING})? )?{_OLD}"),
-        (Kind.TEXT, rf"{_CHANGE} {_THE}(?:{_PIECE} )?{_OLD} {_TO} {_NEW}"),
-        (Kind.TEXT, rf"(?:replace|swap) (?P<old>(?!{_ARTICLE})[^\x02]+?) (?:with|by) {_NEW}"),
-        (Kind.TEXT, rf"{_CHANGE} (?P<old>(?!{_ARTICLE})[^\x02]*?[\d@][^\x02]*?) {_TO} {_NEW}"),
+        (
+            RequestKind.REPLACE_PICTURE,
+            rf"{_CHANGE} {_THE}{_SHOWN} (?:with|by|to|for) {_ATTACHED}{_DESCRIBED}",
+        ),
+        (
+            RequestKind.REPLACE_PICTURE,
+            rf"{_PUT} {_ATTACHED} (?:as|instead of) {_THE}(?:new )?{_SHOWN}{_DESCRIBED}",
+        ),
+        (RequestKind.TITLE, rf"{_CHANGE} {_THE}(?:(?:page|web ?site|site) )?title {_TO} {_NEW}"),
+        (RequestKind.HEADING, rf"{_CHANGE} {_THE}(?:(?:main|top|page|first) )?{_HEADING} {_TO} {_NEW}"),
+        (RequestKind.HEADING, rf"{_CHANGE} {_THE}{_HEADING}(?: from| called)? {_OLD} {_TO} {_NEW}"),
+        (RequestKind.HEADING, rf"{_CHANGE} {_THE}{_OLD} {_HEADING} {_TO} {_NEW}"),
+        (RequestKind.CONTACT, rf"{_CHANGE} {_THE}{_CONTACT} {_TO} {_NEW}"),
+        (RequestKind.ADD, rf"{_ADD}{_BESIDE}{_WORDS}"),
+        (RequestKind.ADD, rf"{_ADD}{_WORDS},? {_BESIDE}"),
+        (RequestKind.ADD, rf"{_BESIDE},? (?:please )?{_ADD}{_WORDS}"),
+        (RequestKind.ADD, rf"{_ADD}{_WORDS} ?{_AT_THE_END}"),
+        (RequestKind.ADD_PICTURE, rf"{_PUT} {_ATTACHED}(?: {_BESIDE})?{_DESCRIBED}"),
+        (RequestKind.REMOVE, rf"(?:remove|delete) {_THE}(?:{_PIECE} |{_ELEMENT}(?: {_STARTING})? )?{_OLD}"),
+        (RequestKind.TEXT, rf"{_CHANGE} {_THE}(?:{_PIECE} )?{_OLD} {_TO} {_NEW}"),
+        (RequestKind.TEXT, rf"(?:replace|swap) (?P<old>(?!{_ARTICLE})[^\x02]+?) (?:with|by) {_NEW}"),
+        (RequestKind.TEXT, rf"{_CHANGE} (?P<old>(?!{_ARTICLE})[^\x02]*?[\d@][^\x02]*?) {_TO} {_NEW}"),
     )
 ]
 _LIST = "I understand sentences like these: " + "; ".join(EXAMPLES)
@@ -202,7 +208,7 @@ def time_to_take(instruction: str) -> tuple[str, float]:
     return _TAKE_TIME.sub("", instruction), seconds
 
 
-def understood(instruction: str) -> list[Request]:
+def understood(instruction: str) -> list[DemoRequest]:
     """Read a mail as requests, or say which part of it is none."""
     if len(instruction) > INSTRUCTION_CHARACTERS:
         raise CannotDo("your mail is too long for me", DemoObstacle.TOO_MUCH)
@@ -248,7 +254,7 @@ def _requests_in(text: str) -> list[str]:
     return kept
 
 
-def _request(piece: str, quotes: list[str]) -> Request:
+def _request(piece: str, quotes: list[str]) -> DemoRequest:
     original = _restored(piece, quotes)
     words = _without_politeness(piece)
     stop = "." if words.endswith(".") and not words.endswith("...") else ""
@@ -266,21 +272,21 @@ def _request(piece: str, quotes: list[str]) -> Request:
         raise CannotDo(reason, DemoObstacle.NOT_UNDERSTOOD, original)
     given = {name: part for name, part in found.groupdict().items() if part}
     new, old = given.get("new", ""), given.get("old", "")
-    if (named and _is_in_new_words(bare, named)) or (kind is not Kind.ADD and _GOES_ON.search(new)):
+    if (named and _is_in_new_words(bare, named)) or (kind is not RequestKind.ADD and _GOES_ON.search(new)):
         reason = f"I can't tell where the new text ends in {shown(original)}. Put it in quotes"
         raise CannotDo(reason, DemoObstacle.UNQUOTED, original)
-    if kind is Kind.REPLACE_PICTURE:
+    if kind is RequestKind.REPLACE_PICTURE:
         quoted = re.search(_Q, old)
         old = quoted[0] if quoted else _OF_ANY_PICTURE.sub(" ", old)
     said = {name: _restored(part, quotes, bare=part.strip()[:1] == "\x02") for name, part in given.items()}
-    return Request(
+    return DemoRequest(
         kind,
         page,
         everywhere=bare != words,
         what=given.get("what", "").lower(),
         old=_restored(old, quotes, bare=old[:1] == "\x02"),
         new=said.get("new", said.get("quote", ""))
-        + (stop if kind is Kind.ADD and rest.endswith(new or ".") else ""),
+        + (stop if kind is RequestKind.ADD and rest.endswith(new or ".") else ""),
         beside=said.get("beside", ""),
         is_before=given.get("side", "").lower() in {"before", "above"},
         file=said.get("file", said.get("named", "")),

@@ -29,7 +29,7 @@ _ALIKE = str.maketrans("\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2011",
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SitePage:
     """One page of a site, with what it shows."""
 
     path: str
@@ -37,7 +37,7 @@ class Page:
     outline: PageOutline = field(repr=False)
 
     @classmethod
-    def read(cls, path: str, content: bytes) -> Page | str:
+    def read(cls, path: str, content: bytes) -> SitePage | str:
         """Read a page, or say why not."""
         if len(content) > PAGE_BYTES:
             return f"it is larger than {PAGE_BYTES // 1000} kB"
@@ -49,15 +49,15 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SiteFolder:
     """What was found in a site's folder."""
 
-    pages: Mapping[str, Page]
+    pages: Mapping[str, SitePage]
     unread: Mapping[str, str]  # pages that were not looked into, and why
     mail: Path  # the folder of the mail's files
     mailed: Sequence[MailedFile] = ()
 
-    def pages_meant(self, name: str, *, home: bool) -> list[Page]:
+    def pages_meant(self, name: str, *, home: bool) -> list[SitePage]:
         """The page that is named; else the homepage or all pages."""
         if not name and not home:
             return list(self.pages.values())
@@ -73,11 +73,11 @@ class Site:
             raise CannotDo(reason, DemoObstacle.SEVERAL_PAGES, name)
         return found
 
-    def _home(self) -> list[Page]:
+    def _home(self) -> list[SitePage]:
         homes = [page for path, page in self.pages.items() if _stem(path) == "" or len(self.pages) == 1]
         return sorted(homes, key=lambda page: page.path.count("/"))[:1]
 
-    def _called(self, name: str, words: str) -> list[Page]:
+    def _called(self, name: str, words: str) -> list[SitePage]:
         """The pages that people call so: by their file, their title or heading, or what links to them say."""
         pages = self.pages.values()
         links = ((page, link) for page in pages for link in page.outline.links if same(link.label, words))
@@ -95,7 +95,7 @@ def _stem(path: str) -> str:
     return re.sub(r"(?:^|/)index\.html?$|\.html?$", "", path.lower()).rpartition("/")[2]
 
 
-def names_of(page: Page) -> list[str]:
+def names_of(page: SitePage) -> list[str]:
     """A page's heading, its title and the parts of that: people write "Our bread | The bakery"."""
     title = page.outline.title
     return [page.outline.heading, title, *filter(None, re.split(r"\s+[|·•\u2013—:-]+\s+|:\s+", title))]
@@ -111,9 +111,9 @@ def same(one: str, other: str) -> bool:
     return folded(" ".join(one.split())) == folded(" ".join(other.split()))
 
 
-def read_site(room: Room) -> Site:
+def read_site(room: Room) -> SiteFolder:
     """Read all pages of a site, within bounds."""
-    pages: dict[str, Page] = {}
+    pages: dict[str, SitePage] = {}
     unread: dict[str, str] = {}
     total = 0
     for path in _pages_in(room.tree):
@@ -122,14 +122,14 @@ def read_site(room: Room) -> Site:
             continue  # a link, a pipe
         total += len(content)
         is_too_much = len(pages) >= PAGES_MAX or total > PAGES_BYTES
-        page = "the site has more pages than I read" if is_too_much else Page.read(path, content)
-        if isinstance(page, Page):
+        page = "the site has more pages than I read" if is_too_much else SitePage.read(path, content)
+        if isinstance(page, SitePage):
             pages[path] = page
         else:
             unread[path] = page
     if not pages:
         raise CannotDo("I found no HTML page in the site that I can read", DemoObstacle.NOWHERE)
-    return Site(pages, unread, room.mail)
+    return SiteFolder(pages, unread, room.mail)
 
 
 def _pages_in(folder: Path) -> Iterator[str]:

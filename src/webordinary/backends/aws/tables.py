@@ -31,7 +31,7 @@ READY_PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class TableIndex:
     """A second way into a table; an item without these attributes is not in it."""
 
     name: str
@@ -48,7 +48,7 @@ class Table:
     name: str
     partition: str
     sort: str | None = None
-    indexes: tuple[Index, ...] = ()
+    indexes: tuple[TableIndex, ...] = ()
     ttl: str | None = None
 
 
@@ -59,10 +59,10 @@ def tables(settings: AwsSettings) -> tuple[Table, ...]:
             settings.lanes,
             "projectKey",
             indexes=(
-                Index(OWNER_INDEX, "containerId", "projectKey"),
-                Index(WANTED_INDEX, "wanted", "wantedSince", number=True),
-                Index(BUSY_INDEX, "busy", "projectKey"),
-                Index(NAME_INDEX, "all", "projectKey"),
+                TableIndex(OWNER_INDEX, "containerId", "projectKey"),
+                TableIndex(WANTED_INDEX, "wanted", "wantedSince", number=True),
+                TableIndex(BUSY_INDEX, "busy", "projectKey"),
+                TableIndex(NAME_INDEX, "all", "projectKey"),
             ),
         ),
         Table(settings.active, "projectKey"),
@@ -72,22 +72,25 @@ def tables(settings: AwsSettings) -> tuple[Table, ...]:
             "jobId",
             "part",
             indexes=(
-                Index(STATE_INDEX, "state", "order"),
-                Index(LANE_INDEX, "lane", "order"),
-                Index(ID_INDEX, "all", "jobId"),
+                TableIndex(STATE_INDEX, "state", "order"),
+                TableIndex(LANE_INDEX, "lane", "order"),
+                TableIndex(ID_INDEX, "all", "jobId"),
             ),
         ),
         Table(
-            settings.ledger, "projectKey", "entry", indexes=(Index(TIME_INDEX, "all", "order", whole=True),)
+            settings.ledger,
+            "projectKey",
+            "entry",
+            indexes=(TableIndex(TIME_INDEX, "all", "order", whole=True),),
         ),
-        Table(settings.sessions, "key", indexes=(Index(STATE_INDEX, "state", "order"),)),
+        Table(settings.sessions, "key", indexes=(TableIndex(STATE_INDEX, "state", "order"),)),
         Table(
             settings.outbox,
             "about",
             "kind",
             indexes=(
-                Index(DUE_INDEX, "owed", "due"),
-                Index(ORDER_INDEX, "all", "order"),
+                TableIndex(DUE_INDEX, "owed", "due"),
+                TableIndex(ORDER_INDEX, "all", "order"),
             ),
         ),
         Table(settings.workers, "containerId", ttl="ttl"),

@@ -19,7 +19,7 @@ LOGGERS = {"webordinary": logging.INFO, "mail.log": logging.WARNING}
 def start_logging(who: str, *, as_json: bool) -> None:
     """Send what happens to standard error. A reader that went away stops nobody."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines(who) if as_json else Lines(who))
+    handler.setFormatter(JsonLines(who) if as_json else LineFormatter(who))
     logging.raiseExceptions = False
     for name, level in LOGGERS.items():
         logger = logging.getLogger(name)
@@ -28,7 +28,7 @@ def start_logging(who: str, *, as_json: bool) -> None:
         logger.propagate = False
 
 
-class Lines(logging.Formatter):
+class LineFormatter(logging.Formatter):
     """A line for people."""
 
     def __init__(self, who: str) -> None:

@@ -14,7 +14,7 @@ from webordinary.entrypoints.cli.arguments import add_json
 from webordinary.entrypoints.cli.output import Exit
 from webordinary.simulation.faults import EVERY_FAULT, Fault
 from webordinary.simulation.mutants import MUTANTS
-from webordinary.simulation.runner import SEEDS_TO_CATCH_A_MUTANT, Catch, Summary, run_many, try_mutants
+from webordinary.simulation.runner import SEEDS_TO_CATCH_A_MUTANT, Catch, RunSummary, run_many, try_mutants
 from webordinary.simulation.search.graph import Report, explore
 from webordinary.simulation.search.states import WORLDS
 from webordinary.simulation.search.world import World
@@ -100,7 +100,7 @@ class _Progress:
         self._total, self._began = total, time.monotonic()
         self._next = self._began + PROGRESS_SECONDS
 
-    def __call__(self, summary: Summary) -> None:
+    def __call__(self, summary: RunSummary) -> None:
         if sys.stderr.isatty() and time.monotonic() >= self._next:
             self._next = time.monotonic() + PROGRESS_SECONDS
             print(f"{summary.schedules:,} of {self._total:,} schedules ...", file=sys.stderr)
@@ -109,7 +109,7 @@ class _Progress:
         return time.monotonic() - self._began
 
 
-def _as_json(summary: Summary, seconds: float) -> dict[str, object]:
+def _as_json(summary: RunSummary, seconds: float) -> dict[str, object]:
     return {
         "schedules": summary.schedules,
         "jobs": summary.jobs,
@@ -122,7 +122,7 @@ def _as_json(summary: Summary, seconds: float) -> dict[str, object]:
     }
 
 
-def _print_summary(summary: Summary, seconds: float, backend: str) -> None:
+def _print_summary(summary: RunSummary, seconds: float, backend: str) -> None:
     faults = ", ".join(f"{fault} {summary.faults[fault]:,}" for fault in Fault if fault in summary.faults)
     print(f"backend       {backend}")
     print(

@@ -51,7 +51,7 @@ def run_status(args: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Overview:
     """All that `status` shows, at one moment."""
 
     now: float
@@ -65,12 +65,12 @@ class Picture:
     bouncing: tuple[Bouncing, ...] = ()  # addresses whose mail comes back
 
 
-async def look(context: Context) -> Picture:
+async def look(context: Context) -> Overview:
     """Read everything that `status` shows."""
     ledger, home = context.backend.ledger, context.settings.home
     busy = await ledger.lanes(limit=LANES_LOOKED_AT + 1, busy=True)
     with_work = [lane for lane in busy[:LANES_LOOKED_AT] if lane.depth]
-    return Picture(
+    return Overview(
         context.clock.now(),
         str(home),
         context.platform.traits.store_name,
@@ -106,7 +106,7 @@ async def _watch(args: argparse.Namespace, context: Context) -> int:
         return Exit.OK
 
 
-def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
+def as_json(picture: Overview, limits: Limits) -> dict[str, object]:
     """For scripts."""
     return {
         "now": picture.now,
@@ -125,7 +125,7 @@ def as_json(picture: Picture, limits: Limits) -> dict[str, object]:
     }
 
 
-def _ports(picture: Picture) -> dict[str, int | bool]:
+def _ports(picture: Overview) -> dict[str, int | bool]:
     """Where `up` listens; nothing if it does not run here."""
     if picture.running is None:
         return {}
@@ -145,7 +145,7 @@ def healthy(worker: WorkerView, limits: Limits, now: float) -> bool:
     return now - worker.seen_at <= SILENT_BEATS * limits.beat_seconds
 
 
-def in_words(picture: Picture, context: Context) -> str:
+def in_words(picture: Overview, context: Context) -> str:
     """For people."""
     parts = [
         f"{painted('store', BOLD)}    {picture.store}",
@@ -161,7 +161,7 @@ def in_words(picture: Picture, context: Context) -> str:
     return "\n".join(parts)
 
 
-def _addresses(picture: Picture) -> list[str]:
+def _addresses(picture: Overview) -> list[str]:
     up = picture.running
     if up is None:
         return []
@@ -173,7 +173,7 @@ def _addresses(picture: Picture) -> list[str]:
     return [f"{painted('up', BOLD)}       {where}"]
 
 
-def _pool(picture: Picture, context: Context) -> str:
+def _pool(picture: Overview, context: Context) -> str:
     title, workers = painted("workers", BOLD), picture.workers
     if not workers:
         return f"{title}  none; start some with `{typed('up', home=context.settings.home)}`"
@@ -195,7 +195,7 @@ def _worker_row(worker: WorkerView, limits: Limits, now: float) -> list[Cell]:
     return [worker.worker, slots, span(now - worker.since), ago(worker.seen_at, now), state, held]
 
 
-def _counts(picture: Picture) -> str:
+def _counts(picture: Overview) -> str:
     """Count jobs by state. One whose worker is gone runs no more, whatever its last word was."""
     cut_off = sum(1 for lane, _ in picture.lanes if lane.running and not lane.owned_at(picture.now))
     counts = {**picture.jobs, JobState.RUNNING: picture.jobs.get(JobState.RUNNING, 0) - cut_off}
@@ -209,7 +209,7 @@ def _counts(picture: Picture) -> str:
     return ", ".join(shown) or "none yet"
 
 
-def _lanes(picture: Picture, context: Context) -> str:
+def _lanes(picture: Overview, context: Context) -> str:
     title, lanes = painted("lanes", BOLD), picture.lanes
     if not lanes:
         return f"{title}    none has work"

@@ -25,7 +25,7 @@ from webordinary.operations.first_start import onboard_samples
 from webordinary.operations.running import (
     LOOPBACK,
     Running,
-    Wish,
+    WantedPort,
     answers,
     chosen_ports,
     only_one,
@@ -76,7 +76,7 @@ def configure_up(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StartPlan:
     """What is brought up."""
 
     ports: Running
@@ -109,25 +109,25 @@ def _refuse_missing_packages() -> None:
             )
 
 
-def _plan(args: argparse.Namespace, settings: Settings) -> Plan:
+def _plan(args: argparse.Namespace, settings: Settings) -> StartPlan:
     """Refuse here, once, what would only make every process fail."""
     handler = handler_name(settings)
     smtp = args.smtp_port if args.smtp_port is not None else settings.mail.smtp_port
     wishes = (
-        Wish(smtp, "mail", "--smtp-port", settings.mail.smtp_host),
-        Wish(args.http_port, "the dashboard", "--http-port"),
-        Wish(args.site_port, "the sites", "--site-port"),
+        WantedPort(smtp, "mail", "--smtp-port", settings.mail.smtp_host),
+        WantedPort(args.http_port, "the dashboard", "--http-port"),
+        WantedPort(args.site_port, "the sites", "--site-port"),
         *_inbound_wish(settings.mail),
     )
     smtp, http, sites, *_ = chosen_ports(wishes)
     ports = Running(os.getpid(), smtp, http, sites)
-    return Plan(ports, _commands(args, settings, ports), handler)
+    return StartPlan(ports, _commands(args, settings, ports), handler)
 
 
-def _inbound_wish(mail: MailSettings) -> list[Wish]:
+def _inbound_wish(mail: MailSettings) -> list[WantedPort]:
     if not open_mail_services(mail):
         return []
-    return [Wish(mail.inbound_port, "mail services", "inbound_port in [mail]", mail.inbound_host)]
+    return [WantedPort(mail.inbound_port, "mail services", "inbound_port in [mail]", mail.inbound_host)]
 
 
 def _commands(args: argparse.Namespace, settings: Settings, ports: Running) -> dict[str, list[str]]:
@@ -155,7 +155,7 @@ def is_a_try_out(mail: MailSettings) -> bool:
     return mail.trust_loopback or (is_default and not service_names(mail))
 
 
-async def _up(args: argparse.Namespace, context: Context, plan: Plan) -> int:
+async def _up(args: argparse.Namespace, context: Context, plan: StartPlan) -> int:
     settings = context.settings
     plan.ports.write(settings.home)
     if not args.no_samples and settings.handler == "site":
@@ -163,7 +163,7 @@ async def _up(args: argparse.Namespace, context: Context, plan: Plan) -> int:
     return await _stay_up(args, context, plan, dashboard_token(settings.home))
 
 
-async def _stay_up(args: argparse.Namespace, context: Context, plan: Plan, token: str) -> int:
+async def _stay_up(args: argparse.Namespace, context: Context, plan: StartPlan, token: str) -> int:
     async def bury(pid: int) -> None:
         await _bury(context, pid)
 
@@ -238,7 +238,7 @@ async def _bury(context: Context, pid: int) -> None:
 
 
 async def greet(
-    args: argparse.Namespace, context: Context, supervisor: Supervisor, plan: Plan, token: str
+    args: argparse.Namespace, context: Context, supervisor: Supervisor, plan: StartPlan, token: str
 ) -> None:
     """Once everything answers, say what runs where and what to type."""
     clock, pause = context.clock, LOOK_SECONDS
@@ -258,7 +258,7 @@ async def greet(
         print(in_words(greeting), flush=True)
 
 
-async def silent(context: Context, supervisor: Supervisor, plan: Plan) -> list[str]:
+async def silent(context: Context, supervisor: Supervisor, plan: StartPlan) -> list[str]:
     """Name what does not answer yet."""
     ports, mail_host = plan.ports, context.settings.mail.smtp_host
     try:

@@ -15,7 +15,7 @@ from webordinary.core.errors import BadInput
 from webordinary.core.text import one_line
 from webordinary.entrypoints.cli.arguments import add_json
 from webordinary.entrypoints.cli.context import Context, open_context
-from webordinary.entrypoints.cli.demo.scenes import SCENES, Check, Scene
+from webordinary.entrypoints.cli.demo.scenes import SCENES, Scene, SceneCheck
 from webordinary.entrypoints.cli.demo.screen import Screen, screen
 from webordinary.entrypoints.cli.demo.stage import Moment, NotUp, Stage, Watcher
 from webordinary.entrypoints.cli.output import BOLD, FAINT, GREEN, RED, Exit, painted, print_json
@@ -48,7 +48,7 @@ class Play:
 
     screen: Screen
     timeline: list[Moment] = field(default_factory=list)
-    verdicts: list[tuple[Scene, list[Check]]] = field(default_factory=list)
+    verdicts: list[tuple[Scene, list[SceneCheck]]] = field(default_factory=list)
 
     def tell(self, moment: Moment) -> None:
         """Add a line to the timeline."""
@@ -56,7 +56,7 @@ class Play:
         at, where = painted(f"{moment.at:7.2f} s", FAINT), f"{moment.where:<12}"
         self.screen.line(f"  {at}  {where}  {one_line(moment.what, 90)}")
 
-    def judge(self, scene: Scene, checks: list[Check]) -> None:
+    def judge(self, scene: Scene, checks: list[SceneCheck]) -> None:
         """Give the verdict on a scene."""
         self.verdicts.append((scene, checks))
         for check in checks:
@@ -106,7 +106,7 @@ async def _play(play: Play, context: Context) -> None:
             for number, scene in enumerate(SCENES, 1):
                 await _scene(play, stage, number, scene)
     except NotUp as error:
-        play.judge(Scene("Everything comes up", SCENES[0].play), [Check(seen=False, text=str(error))])
+        play.judge(Scene("Everything comes up", SCENES[0].play), [SceneCheck(seen=False, text=str(error))])
 
 
 async def _first_release(play: Play, stage: Stage) -> None:
@@ -125,7 +125,7 @@ async def _scene(play: Play, stage: Stage, number: int, scene: Scene) -> None:
         async with stage.watcher.watching():
             checks = await scene.play(stage)
     except NotUp as error:
-        checks = [Check(seen=False, text=str(error))]
+        checks = [SceneCheck(seen=False, text=str(error))]
     play.judge(scene, checks)
 
 

@@ -21,7 +21,7 @@ SOON_SECONDS = 5.0  # against the 30 minutes that an idle claim is kept
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SceneCheck:
     """One thing that had to be seen, and what was seen."""
 
     seen: bool
@@ -33,10 +33,10 @@ class Scene:
     """A scenario and how it is played."""
 
     title: str
-    play: Callable[[Stage], Awaitable[list[Check]]]
+    play: Callable[[Stage], Awaitable[list[SceneCheck]]]
 
 
-async def one_worker_two_lanes(stage: Stage) -> list[Check]:
+async def one_worker_two_lanes(stage: Stage) -> list[SceneCheck]:
     """An idle owner gives way to a waiting lane."""
     began = stage.context.clock.now()
     async with stage.pool("worker 1"):
@@ -51,21 +51,21 @@ async def one_worker_two_lanes(stage: Stage) -> list[Check]:
     waited = _waited(second)
     return [
         _is(first, JobState.DONE),
-        Check(idle is not None, f"the worker then held {AMELIA} idle, which it may for {kept}"),
-        Check(
+        SceneCheck(idle is not None, f"the worker then held {AMELIA} idle, which it may for {kept}"),
+        SceneCheck(
             exchanged and first.worker == second.worker, f"the same worker gave it in exchange for {BAKERY}"
         ),
-        Check(
+        SceneCheck(
             waited is not None and waited < SOON_SECONDS, f"{BAKERY} waited {_seconds(waited)} for its start"
         ),
         _is(second, JobState.DONE),
         _published(stage, AMELIA, "<title>Spring Sale</title>"),
         _published(stage, BAKERY, "<title>Open at seven</title>"),
-        Check(replied, "the reply with the preview link is out"),
+        SceneCheck(replied, "the reply with the preview link is out"),
     ]
 
 
-async def two_workers_two_lanes(stage: Stage) -> list[Check]:
+async def two_workers_two_lanes(stage: Stage) -> list[SceneCheck]:
     """Each claims one, and both run at the same time."""
     async with stage.pool("worker 1", "worker 2"):
         jobs = [
@@ -76,12 +76,12 @@ async def two_workers_two_lanes(stage: Stage) -> list[Check]:
     together = frozenset({(one.lane, one.worker), (other.lane, other.worker)})
     overlap = _overlap(one, other)
     return [
-        Check(one.worker != other.worker, f"{AMELIA} and {BAKERY} were claimed by different workers"),
-        Check(
+        SceneCheck(one.worker != other.worker, f"{AMELIA} and {BAKERY} were claimed by different workers"),
+        SceneCheck(
             together in stage.watcher.running_together,
             "the ownership rows showed both at work at the same moment",
         ),
-        Check(overlap > 0, f"their jobs ran side by side for {overlap:.2f} s"),
+        SceneCheck(overlap > 0, f"their jobs ran side by side for {overlap:.2f} s"),
         _is(one, JobState.DONE),
         _is(other, JobState.DONE),
         _published(stage, AMELIA, "<title>Peonies</title>"),
@@ -89,7 +89,7 @@ async def two_workers_two_lanes(stage: Stage) -> list[Check]:
     ]
 
 
-async def interrupt(stage: Stage) -> list[Check]:
+async def interrupt(stage: Stage) -> list[SceneCheck]:
     """A second mail of a conversation whose job runs: the first stops, then both are carried out."""
     async with stage.pool("worker 1"):
         long = await stage.mail(AMELIA, f"{HEADING}\ntake your time: 60 seconds")
@@ -102,22 +102,22 @@ async def interrupt(stage: Stage) -> list[Check]:
         replied = await stage.replied(newer, LetterKind.DONE, WITHIN_SECONDS)
     stopped = (first.finished_at or float("inf")) - second.submitted_at
     return [
-        Check(was_running, "the first job was running when the second mail came"),
+        SceneCheck(was_running, "the first job was running when the second mail came"),
         _is(first, JobState.PREEMPTED),
-        Check(
+        SceneCheck(
             first.interrupted_by == newer and bool(first.note),
             f"it was stopped in favour of the second, and its work is kept: {one_line(first.note, 60)}",
         ),
-        Check(stopped < SOON_SECONDS, f"from the newer mail to the stop: {stopped * 1000:.0f} ms"),
-        Check(
+        SceneCheck(stopped < SOON_SECONDS, f"from the newer mail to the stop: {stopped * 1000:.0f} ms"),
+        SceneCheck(
             first.finished_at is not None and (second.started_at or 0.0) >= first.finished_at,
             "the second started only after the first had stopped",
         ),
         _is(second, JobState.DONE),
         _published(stage, AMELIA, "<title>Winter</title>"),
         _published(stage, AMELIA, "<h2>Work of this winter</h2>"),
-        Check(told, "the sender was told that the first is carried out with the second"),
-        Check(replied and bool(second.facts.also), "and got one reply that tells of both"),
+        SceneCheck(told, "the sender was told that the first is carried out with the second"),
+        SceneCheck(replied and bool(second.facts.also), "and got one reply that tells of both"),
     ]
 
 
@@ -128,13 +128,13 @@ SCENES = (
 )
 
 
-def _published(stage: Stage, lane: Lane, words: str) -> Check:
-    return Check(words in stage.page(lane), f"the published page of {lane.project} says {words}")
+def _published(stage: Stage, lane: Lane, words: str) -> SceneCheck:
+    return SceneCheck(words in stage.page(lane), f"the published page of {lane.project} says {words}")
 
 
-def _is(job: JobView, state: JobState) -> Check:
+def _is(job: JobView, state: JobState) -> SceneCheck:
     first = job.instruction.split("\n", maxsplit=1)[0]
-    return Check(job.state is state, f"{first!r} in {job.lane} ended as {job.state.value}")
+    return SceneCheck(job.state is state, f"{first!r} in {job.lane} ended as {job.state.value}")
 
 
 def _waited(job: JobView) -> float | None:

@@ -32,7 +32,7 @@ class Screen(Protocol):
         ...
 
 
-class Nothing:
+class SilentScreen:
     """A `Screen` for scripts, which read the end."""
 
     def line(self, text: str = "") -> None:
@@ -42,7 +42,7 @@ class Nothing:
         """See `Screen.lanes`."""
 
 
-class Lines(Nothing):
+class LineScreen(SilentScreen):
     """A `Screen` for pipes and logs."""
 
     def line(self, text: str = "") -> None:
@@ -72,9 +72,9 @@ class Board:
 def screen(*, quiet: bool) -> Iterator[Screen]:
     """Choose by who looks."""
     if quiet:
-        yield Nothing()
+        yield SilentScreen()
     elif not has_colours(sys.stdout) or importlib.util.find_spec("rich") is None:
-        yield Lines()
+        yield LineScreen()
     else:
         from rich.console import Console
         from rich.live import Live
