@@ -6,7 +6,7 @@ from tests.flows.door import ADDRESS, KEY
 from webordinary.core.addresses import is_ours
 from webordinary.core.mail import SessionId
 from webordinary.core.signed_addresses import session_address, session_from_addresses
-from webordinary.intake.addresses import RECIPIENTS_MAX, UNKNOWN, envelope_of, names_us
+from webordinary.intake.headers import RECIPIENTS_MAX, UNKNOWN, envelope_of, names_us
 
 TOKEN = session_address(SessionId("confirm-abc"), KEY, ADDRESS)
 OTHER = session_address(SessionId("another"), KEY, ADDRESS)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webordinary.core.errors import BadInput
-from webordinary.identify.members import canonical_address
+from webordinary.identify.onboarding import canonical_address
 
 
 @pytest.mark.parametrize(

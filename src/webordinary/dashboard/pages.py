@@ -37,7 +37,7 @@ from webordinary.dashboard.query_params import QueryParams, lane_of, text_of
 from webordinary.dashboard.rendering import Renderer, as_file, as_picture, as_text, readable
 from webordinary.dashboard.timeline import draw
 from webordinary.dashboard.try_it import overview
-from webordinary.identify.members import unreachable
+from webordinary.identify.find import unreachable
 from webordinary.ports.outbox import LetterStatus
 from webordinary.reply.phrases import changes_in_words, phrases
 

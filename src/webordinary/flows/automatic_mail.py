@@ -25,8 +25,8 @@ from webordinary.core.signed_addresses import (
     session_from_addresses,
     shortened_id,
 )
+from webordinary.identify.find import is_member
 from webordinary.identify.intent import says_yes
-from webordinary.identify.members import is_member
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.auto_replies import envelope_automation, why_undeliverable
 from webordinary.ports.backend import Backend

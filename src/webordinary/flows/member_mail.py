@@ -39,12 +39,12 @@ from webordinary.identify.find import (
     Found,
     Several,
     Stranger,
+    address_on_file,
     chosen_lane,
     identify,
     usual_language,
 )
 from webordinary.identify.intent import Wish, read_arrival, said, wish_of
-from webordinary.identify.members import address_on_file
 from webordinary.intake.attachments import web_ready
 from webordinary.intake.known_history import may_hide_own_words
 from webordinary.intake.language import declared_language, language_of

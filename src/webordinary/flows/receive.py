@@ -32,10 +32,10 @@ from webordinary.dispatch.quota import QuotaLimits
 from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.member_mail import MemberMail
 from webordinary.identify.find import (
+    is_member,
     mail_id,
 )
 from webordinary.identify.intent import said, says_yes
-from webordinary.identify.members import is_member
 from webordinary.intake.authenticate import Trust, authenticate
 from webordinary.intake.language import declared_language, language_of
 from webordinary.intake.signed_view import UNSETTLED, as_signed, says_the_same, words_hash

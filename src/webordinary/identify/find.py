@@ -9,10 +9,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from webordinary.core.addresses import without_tag
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
 from webordinary.core.mail import LetterKind, MailId, MailRecord, MailState, ParsedMail, SessionId
 from webordinary.core.site import Session
+from webordinary.ports.bounces import Bounces, Bouncing
 from webordinary.ports.directory import Directory
 from webordinary.ports.ledger import Ledger
 from webordinary.ports.mailbox import Mailbox
@@ -132,3 +134,25 @@ def chosen_lane(answer: str, lanes: Sequence[Lane]) -> Lane | None:
     words = {word.strip(".,!?\"'") for word in answer.lower().replace("/", " ").split()}
     named = [lane for lane in lanes if lane.project in words]
     return named[0] if len(named) == 1 else None
+
+
+# --- members by the address they write from -------------------------------------------------------------
+
+
+async def address_on_file(address: str, directory: Directory) -> str:
+    """The member's address that another one stands for: `name+tag@domain` is a mailbox of `name@domain`."""
+    if without_tag(address) == address or await directory.lanes_of(address):
+        return address
+    return without_tag(address) if await directory.lanes_of(without_tag(address)) else address
+
+
+async def is_member(address: str, directory: Directory) -> bool:
+    """Say whether somebody may edit anything by mail from this address."""
+    return bool(await directory.lanes_of(await address_on_file(address, directory)))
+
+
+async def unreachable(bounces: Bounces, directory: Directory, *, limit: int) -> list[Bouncing]:
+    """List the marked addresses that still are somebody's who may edit a site."""
+    return [
+        one for one in await bounces.all(limit=limit) if one.marked and await directory.lanes_of(one.address)
+    ]

@@ -21,11 +21,10 @@ from webordinary.core.mail import (
     UnreadableMail,
     own_words,
 )
-from webordinary.intake.addresses import addresses_in_from, one_sender
 from webordinary.intake.attachments import sort_files, with_names_of_pictures
 from webordinary.intake.auto_replies import SESSION_HEADER, automation
 from webordinary.intake.body import TEXT_TOO_LONG, Contents, contents
-from webordinary.intake.headers import Headers, read_headers
+from webordinary.intake.headers import Headers, addresses_in_from, one_sender, read_headers
 from webordinary.intake.limits import (
     ID_CHARACTERS,
     INSTRUCTION_CHARACTERS,

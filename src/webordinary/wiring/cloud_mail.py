@@ -14,8 +14,8 @@ from typing import Any
 
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.core.mail import Envelope, MailRecord
-from webordinary.intake.addresses import UNKNOWN
 from webordinary.intake.authenticate import Trust
+from webordinary.intake.headers import UNKNOWN
 from webordinary.mail.checks.receipt import SERVER, ReceiptChecks, SesReceipt
 from webordinary.ports.backend import Backend
 from webordinary.system.s3_client import content_of, translated

@@ -27,12 +27,13 @@ from webordinary.entrypoints.cli.output import (
     table,
     typed,
 )
-from webordinary.identify.members import canonical_address, unreachable
+from webordinary.identify.find import unreachable
 from webordinary.identify.onboarding import (
     Leaving,
     Offboarded,
     Onboarded,
     Wanted,
+    canonical_address,
     check_repository,
     is_url,
     offboard,

@@ -29,7 +29,7 @@ from webordinary.entrypoints.cli.output import (
     table,
     typed,
 )
-from webordinary.identify.members import unreachable
+from webordinary.identify.find import unreachable
 from webordinary.operations.running import LOOPBACK, Running, running
 from webordinary.ports.bounces import Bouncing
 

@@ -27,7 +27,7 @@ from webordinary.core.errors import (
 )
 from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.mail import Envelope, MailRecord
-from webordinary.intake.addresses import envelope_of, names_us
+from webordinary.intake.headers import envelope_of, names_us
 from webordinary.intake.limits import MAIL_BYTES
 from webordinary.mail.imap.connection import ImapAccount, ImapConnection, told
 from webordinary.mail.imap.pace import PollPace, Retries, slower
