@@ -17,6 +17,9 @@ UV      := $(shell command -v uv 2>/dev/null)
 PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 install  = $(if $(UV),uv pip install --quiet --python $(BIN)/python $(1) || { echo "uv could not; trying pip"; $(PIP) $(1); },$(PIP) $(1))
 
+# Tests and `up` start processes by the hundred, and each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo test tools check sim bench fmt lock
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.agents.model_server import ModelServer
+from tests.processes import command_line, offspring
 from webordinary.agents.claude.agent import ClaudeAgent, ClaudeRun
 from webordinary.agents.claude.options import ClaudeOptions
 from webordinary.core.work import AgentEvent, AgentResult, AgentTask, EventKind, Room
@@ -60,28 +60,6 @@ async def until_used(run: ClaudeRun, tool: str) -> AsyncIterator[AgentEvent]:
             return
 
 
-def processes_with(word: str) -> list[int]:
-    """All processes of this machine that have a word in their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError):
-                if word.encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-    return found
-
-
 def our_processes() -> list[int]:
-    """All that this test process started and that still is there."""
-    parents = dict(filter(None, map(_process_and_parent, Path("/proc").iterdir())))
-    found = [os.getpid()]
-    for parent in found:
-        found += [pid for pid, its_parent in parents.items() if its_parent == parent]
-    return found[1:]
-
-
-def _process_and_parent(entry: Path) -> tuple[int, int] | None:
-    try:
-        return int(entry.name), int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError):
-        return None  # no process, or gone meanwhile
+    """All that this test process started and that still is there, but for the cloud that later tests use."""
+    return [pid for pid in offspring(os.getpid()) if b"ministack" not in command_line(pid)]

@@ -22,7 +22,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self, cast
 
-HOLD_SECONDS = 120.0  # longer than any test waits
+from tests.waiting import HANG_SECONDS
+
+HOLD_SECONDS = 2 * HANG_SECONDS  # longer than any test waits
 
 # Texts in a user's turn that no user typed.
 _NOT_TYPED = ("<system-reminder>", "[Request interrupted")

@@ -20,10 +20,11 @@ from tests.agents.claude_runs import (
     carried_out,
     errand,
     our_processes,
-    processes_with,
     until_used,
 )
 from tests.agents.model_server import Hold, ModelServer, Refuse, Reply, Request, Say, Script, Use
+from tests.processes import processes_with
+from tests.waiting import until
 from webordinary.agents.claude.options import ClaudeOptions, bundled_cli
 from webordinary.core.failure import FailureKind
 from webordinary.core.work import Broke, Stopped, Worked
@@ -51,9 +52,7 @@ def sleeper(tree: Path, nap: str) -> Script:
 
 
 async def until_asleep(nap: str) -> None:
-    async with asyncio.timeout(20):
-        while not processes_with(f"sleep\0{nap}"):
-            await asyncio.sleep(0.02)
+    await until(lambda: processes_with(f"sleep\0{nap}"))
 
 
 async def test_an_interrupted_run_leaves_its_edits_and_no_process(anywhere: Place) -> None:
@@ -234,6 +233,4 @@ async def test_a_killed_worker_leaves_no_process(anywhere: Place) -> None:
         finally:
             worker.kill()
             worker.wait()
-        async with asyncio.timeout(10):
-            while processes_with(f"sleep\0{nap}") or processes_with(str(folder)):
-                await asyncio.sleep(0.02)
+        await until(lambda: not (processes_with(f"sleep\0{nap}") or processes_with(str(folder))))

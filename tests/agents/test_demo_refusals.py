@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.demo_room import asked, contents, errand, room_in
+from tests.waiting import HANG_SECONDS
 from webordinary.agents.demo import DemoAgent
 from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.work import Declined, Worked
@@ -109,7 +110,7 @@ async def test_a_pipe_in_the_tree_keeps_nobody_waiting(tmp_path: Path) -> None:
 )
 async def test_a_hostile_page_is_left_out(tmp_path: Path, hostile: str) -> None:
     room = room_in(tmp_path, {"bad.html": hostile, "index.html": "<title>A</title>"})
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_SECONDS):
         assert isinstance(await asked(room, "Change the title to X"), Worked)
     assert contents(room)["bad.html"] == hostile.encode()
 

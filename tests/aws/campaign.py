@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.aws.worker_process import Run, runs
 from tests.emulators import REPOSITORY
+from tests.waiting import HANG_SECONDS, until
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Arrival, Job, JobId, JobState
@@ -19,8 +20,6 @@ from webordinary.system.clock import SystemClock
 
 LANES = [Lane(f"p{number % 5}", f"u{number}") for number in range(20)]
 SLOTS = 8
-PATIENCE = 240.0  # seconds, for the slowest machine
-DRAIN_SECONDS = 30.0
 
 Submitted = dict[Lane, list[JobId]]
 
@@ -47,17 +46,22 @@ async def submit_all(backend: Backend, jobs_each: int, lanes: Sequence[Lane] = L
 
 async def all_done(backend: Backend, total: int) -> None:
     """Wait until so many jobs are done."""
-    async with asyncio.timeout(PATIENCE):
-        while (await backend.ledger.counts())[JobState.DONE] < total:
-            await asyncio.sleep(0.3)
+
+    done = 0
+
+    async def are_more() -> bool:
+        nonlocal done
+        before, done = done, (await backend.ledger.counts())[JobState.DONE]
+        return done > before
+
+    while done < total:
+        await until(are_more)
 
 
 async def begun(log: Path, enough: Callable[[list[Run]], bool]) -> list[Run]:
     """Wait until the diary shows what a test waits for."""
-    async with asyncio.timeout(PATIENCE):
-        while not enough(written := runs(log)):
-            await asyncio.sleep(0.05)
-    return written
+    await until(lambda: enough(runs(log)))
+    return runs(log)
 
 
 async def check(backend: Backend, submitted: Submitted, log: Path) -> int:
@@ -103,7 +107,7 @@ async def worker_processes(
                 process.terminate()
             for process in started.values():  # in a thread: the line they drain through is served here
                 try:
-                    await asyncio.to_thread(process.wait, DRAIN_SECONDS)
+                    await asyncio.to_thread(process.wait, HANG_SECONDS)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.aws.faulty import FaultyCloud
-from tests.conformance.test_long_polls import soon, waiting
 from tests.conformance.world import AMELIA, LONG, W1, ManualClock, World
 from tests.emulators import REPOSITORY
+from tests.waiting import HANG_SECONDS, soon, until, waiting
 from webordinary.backends.aws.callbacks import OWED_AT_ONCE, WAITED_FOR_SECONDS
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.dynamo import Dynamo
@@ -45,14 +45,15 @@ class Workflow:
 
     async def awaited(self, job: str) -> None:
         """Come back when the end of a job is going to be told to somebody."""
-        async with asyncio.timeout(20):
-            while "taskToken" not in (
-                await Dynamo(self._cloud, ManualClock()).get(self._settings.jobs, job_key(job)) or {}
-            ):
-                await asyncio.sleep(0.05)
+        items = Dynamo(self._cloud, ManualClock())
+
+        async def has_token() -> bool:
+            return "taskToken" in (await items.get(self._settings.jobs, job_key(job)) or {})
+
+        await until(has_token)
 
     async def ended(self, execution: str) -> dict[str, Any]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while True:
                 told = await self._cloud.call("stepfunctions", "describe_execution", executionArn=execution)
                 if told["status"] != "RUNNING":

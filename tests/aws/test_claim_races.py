@@ -1,19 +1,21 @@
-"""Many who want one lane at the same moment: exactly one gets it, whoever asks from wherever."""
+"""Many who want one lane at the same moment: exactly one gets it, whoever asks from wherever.
+
+WEBORDINARY_RACES=400 has them race more often; without the condition of the write the first race shows it.
+"""
 
 import asyncio
+import os
 from collections.abc import Callable
-
-import pytest
 
 from tests.conformance.world import AMELIA, World
 from webordinary.core.claim import WorkerId
 from webordinary.core.lane import Lane
 
-ROUNDS, CONTENDERS, TAKEOVERS = 400, 8, 40
+ROUNDS = int(os.environ.get("WEBORDINARY_RACES", "40"))
+CONTENDERS, TAKEOVERS = 8, max(ROUNDS // 4, 1)
 
 
-@pytest.mark.timeout(600)
-async def test_of_eight_contenders_exactly_one_wins_in_each_of_400_rounds(
+async def test_of_eight_contenders_exactly_one_wins_in_each_round(
     process: Callable[..., World],
 ) -> None:
     """Each has connections of its own; only the condition of the write stands between them."""
@@ -33,7 +35,6 @@ async def test_of_eight_contenders_exactly_one_wins_in_each_of_400_rounds(
         assert (owner.worker, owner.fence) == (won.worker, won.fence) == (won.worker, 1)
 
 
-@pytest.mark.timeout(600)
 async def test_of_eight_who_take_over_a_lost_lane_exactly_one_wins_and_the_fence_grows(
     process: Callable[..., World],
 ) -> None:

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from tests.aws.bill import Bill, MeteredCloud, row
-from tests.conformance.test_long_polls import soon, waiting
 from tests.conformance.world import AMELIA, BRAVO, CORAL, LONG, W1, W2, ManualClock, World
 from tests.emulators import REPOSITORY
+from tests.waiting import soon, until, waiting
 from webordinary.backends.aws.open import open_aws
 from webordinary.backends.aws.settings import NEWS_LEASES, RECEIVE_SECONDS, AwsSettings
 from webordinary.core.claim import Claim, Delivery
@@ -57,9 +57,7 @@ class Office:
     async def heard(self) -> None:
         """Come back when the message that was just sent is out of its queue."""
         self._heard += 1
-        async with asyncio.timeout(20):
-            while self.line.made.count("sqs delete_message") < self._heard:
-                await asyncio.sleep(0.01)
+        await until(lambda: self.line.made.count("sqs delete_message") >= self._heard)
 
     async def claim_by_request(self) -> Claim:
         """Send a job to a lane that nobody owns, and have the worker hear of it."""
@@ -101,7 +99,7 @@ class Office:
                 await asyncio.Event().wait()  # what comes later is none of this job's
 
         self.line.polled = polled
-        await asyncio.wait_for(over.wait(), 60)
+        await soon(over.wait())
         self.line.polled = None
 
 

@@ -4,8 +4,6 @@ import asyncio
 import signal
 from pathlib import Path
 
-import pytest
-
 from tests.aws.campaign import LANES, all_done, begun, check, submit_all, worker_processes
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.views import Happening
@@ -18,7 +16,6 @@ async def happenings(backend: Backend) -> set[Happening]:
     return {event.what for lane in FEW for event in await backend.ledger.history(lane, limit=1000)}
 
 
-@pytest.mark.timeout(600)
 async def test_a_worker_that_is_killed_mid_job_loses_nothing(
     usual: AwsSettings, quiet: Backend, tmp_path: Path
 ) -> None:
@@ -35,7 +32,6 @@ async def test_a_worker_that_is_killed_mid_job_loses_nothing(
     print(f"\nkill -9 of {killed}: {again} jobs begun again")
 
 
-@pytest.mark.timeout(600)
 async def test_a_worker_that_is_paused_past_its_lease_changes_nothing_when_it_wakes(
     usual: AwsSettings, quiet: Backend, tmp_path: Path
 ) -> None:

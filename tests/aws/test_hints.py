@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.aws.faulty import FaultyCloud
-from tests.conformance.test_long_polls import soon, waiting
-from tests.conformance.world import AMELIA, BRAVO, LONG, SOON, W1, W2, World
+from tests.conformance.world import AMELIA, BRAVO, LONG, W1, W2, World
+from tests.waiting import soon, until, waiting
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.errors import NoQueue
 from webordinary.backends.aws.settings import AwsSettings
@@ -20,19 +20,13 @@ from webordinary.core.outcome import Done, Retry
 DOWN = BackendUnavailable("the line is down")
 
 
-async def received(cloud: Cloud, settings: AwsSettings, queue: str, *, wait: float = 0) -> list[str]:
-    """Take all that is in a queue now, or the first that comes within so many seconds."""
+async def received(cloud: Cloud, settings: AwsSettings, queue: str) -> list[str]:
+    """Take all that is in a queue now."""
     url = (await cloud.call("sqs", "get_queue_url", QueueName=queue))["QueueUrl"]
     bodies: list[str] = []
-    while messages := (
-        await cloud.call(
-            "sqs",
-            "receive_message",
-            QueueUrl=url,
-            MaxNumberOfMessages=10,
-            WaitTimeSeconds=0 if bodies else int(wait),
-        )
-    ).get("Messages"):
+    while messages := (await cloud.call("sqs", "receive_message", QueueUrl=url, MaxNumberOfMessages=10)).get(
+        "Messages"
+    ):
         bodies += [message["Body"] for message in messages]
     return bodies
 
@@ -166,9 +160,7 @@ async def test_a_claim_request_for_an_owned_lane_is_dropped_and_never_bounced(
     request = {"type": "CLAIM_REQUEST", "project": "amelia", "user": "scott", "queueUrl": "x"}
     await send(cloud, settings.unclaimed, json.dumps(request))
     async with waiting(there.broker.claim(W2, room=1, wait=LONG)) as poll:
-        async with asyncio.timeout(20):
-            while await depth(cloud, settings.unclaimed):
-                await asyncio.sleep(0.05)
+        await drained(cloud, settings.unclaimed)
         assert not poll.done()
     assert await received(cloud, settings, settings.unclaimed_dead) == []
     await cloud.aclose()
@@ -181,6 +173,15 @@ async def depth(cloud: Cloud, queue: str) -> int:
         "sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=["All"]
     )
     return sum(int(told["Attributes"][f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible"))
+
+
+async def drained(cloud: Cloud, queue: str) -> None:
+    """Come back when a queue is empty."""
+
+    async def is_empty() -> bool:
+        return await depth(cloud, queue) == 0
+
+    await until(is_empty)
 
 
 # --- messages that are not ours -------------------------------------------------------------------
@@ -197,7 +198,8 @@ async def test_what_is_no_claim_request_is_put_aside_and_the_next_one_is_heard(
     here, there = process(), process()
     await send(cloud, settings.unclaimed, body)
     async with waiting(there.broker.claim(W1, room=1, wait=LONG)) as poll:
-        assert await received(cloud, settings, settings.unclaimed_dead, wait=SOON) == [body]
+        await until(lambda: depth(cloud, settings.unclaimed_dead))
+        assert await received(cloud, settings, settings.unclaimed_dead) == [body]
         await here.submit()
         assert (await soon(poll)).claims
     await cloud.aclose()
@@ -259,7 +261,8 @@ async def test_word_of_a_dead_job_is_in_the_lanes_dead_letter_queue(
         following = await here.broker.next_job(delivery.claim, wait=0)
         delivery = following or delivery
     assert (await here.ledger.job(delivery.job.id)).state is JobState.DEAD
-    (word,) = await received(cloud, settings, settings.dead_of(AMELIA), wait=SOON)
+    await until(lambda: depth(cloud, settings.dead_of(AMELIA)))
+    (word,) = await received(cloud, settings, settings.dead_of(AMELIA))
     told = json.loads(word)
     assert (told["type"], told["job"], told["note"]) == ("DEAD_JOB", delivery.job.id, "the agent is broken")
     await here.control.redrive(delivery.job.id)

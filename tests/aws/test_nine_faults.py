@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.aws.faulty import FaultyCloud
-from tests.aws.test_hints import depth, received, send
-from tests.conformance.test_long_polls import soon, waiting
+from tests.aws.test_hints import depth, drained, received, send
 from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, W1, W2, World
+from tests.waiting import HANG_SECONDS, soon, until, waiting
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.core.claim import Delivery
@@ -131,9 +131,7 @@ async def test_5_a_claim_request_for_an_owned_lane_is_dropped(
     await owner.start(worker=W1)  # the request of its submit is still there
     assert await depth(cloud, settings.unclaimed) == 1
     async with waiting(free.broker.claim(W2, room=1, wait=LONG)) as poll:
-        async with asyncio.timeout(20):
-            while await depth(cloud, settings.unclaimed):
-                await asyncio.sleep(0.05)
+        await drained(cloud, settings.unclaimed)
         assert not poll.done()
     assert await received(cloud, settings, settings.unclaimed_dead) == []
     await cloud.aclose()
@@ -187,9 +185,7 @@ async def test_8_an_interrupted_jobs_message_blocks_nobody(
         newer = await here.submit(arrival=Arrival.INTERRUPT)
         await soon(nudge)
     (interrupt,) = (await there.beat(W1, [running.claim])).interrupts
-    async with asyncio.timeout(20):
-        while await depth(cloud, settings.input_of(AMELIA)):
-            await asyncio.sleep(0.05)
+    await drained(cloud, settings.input_of(AMELIA))
     following = await there.broker.settle(running, Preempted(interrupt.by), more=True)
     assert following is not None
     assert following.job.id == newer
@@ -208,15 +204,13 @@ async def test_8_a_job_that_came_by_the_fifo_leaves_it_before_it_runs(
     queue = settings.input_of(AMELIA)
     body = {"type": "JOB", "project": "amelia", "user": "scott", "instruction": "do it"}
     async with waiting(there.broker.next_job(claim, wait=LONG)) as poll:
-        async with asyncio.timeout(20):  # the owner creates the queue with its first look
-            while not await _is_there(cloud, queue):
-                await asyncio.sleep(0.05)
+        await until(lambda: _is_there(cloud, queue))  # the owner creates it with its first look
         await send(cloud, queue, json.dumps(body | {"job": "a"}), **_in_order("a"))
         running = await soon(poll)
     assert running is not None
     assert running.job.id == "a"
     await send(cloud, queue, json.dumps(body | {"job": "b"}), **_in_order("b"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         while not (interrupts := (await there.beat(W1, [claim])).interrupts):
             await there.broker.nudged(W1, wait=LONG)
     assert [(interrupt.job, interrupt.by) for interrupt in interrupts] == [("a", "b")]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.aws.test_hints import depth, send
-from tests.conformance.test_long_polls import soon, waiting
+from tests.aws.test_hints import drained, send
 from tests.conformance.world import AMELIA, LONG, W1, World
+from tests.waiting import soon, waiting
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.errors import NoQueue
 from webordinary.backends.aws.queues import Queues
@@ -66,9 +66,7 @@ async def test_a_claim_request_for_a_lane_that_nobody_has_makes_no_queues(
     request = {"type": "CLAIM_REQUEST", "project": "made", "user": "up", "queueUrl": "x"}
     await send(line, settings.unclaimed, json.dumps(request))
     async with waiting(there.broker.claim(W1, room=1, wait=LONG)) as poll:
-        async with asyncio.timeout(20):
-            while await depth(line, settings.unclaimed):
-                await asyncio.sleep(0.05)
+        await drained(line, settings.unclaimed)
         await here.submit()
         assert [claim.lane for claim in (await soon(poll)).claims] == [AMELIA]
     assert not await exists(line, settings.input_of(Lane("made", "up")))

@@ -29,7 +29,6 @@ class CloudSameAsMemory(SameAsMemory):
         self._sqlite = open_aws(chosen, self._clock, FEW)
 
 
-@pytest.mark.timeout(600)
 def test_the_cloud_behaves_like_the_reference_model(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CloudSameAsMemory, "endpoint", cloud)
     run_state_machine_as_test(

@@ -8,6 +8,7 @@ import pytest
 
 from tests.aws.emulated import new_settings, set_up
 from tests.conformance.world import AMELIA, BRAVO, CORAL
+from tests.waiting import HANG_SECONDS, soon, until
 from webordinary.backends.aws.open import open_aws
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
@@ -19,8 +20,7 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Stop
 from webordinary.system.clock import SystemClock
 
-LIMITS = Limits(lease_seconds=6.0, beat_seconds=1.5, sweep_seconds=1.0)
-PATIENCE = 60.0  # seconds, for the slowest machine
+LIMITS = Limits(lease_seconds=60.0, beat_seconds=1.5, sweep_seconds=1.0)
 
 
 class Diligent:
@@ -57,7 +57,7 @@ async def working(backend: Backend, name: str, handler: Diligent, slots: int = 1
         yield
     finally:
         worker.drain()
-        await asyncio.wait_for(task, PATIENCE)
+        await soon(task)
         backend.close()
 
 
@@ -99,12 +99,10 @@ async def test_two_workers_share_the_lanes_and_each_lane_keeps_its_order(
 async def test_a_second_mail_interrupts_the_running_job_and_is_carried_out(
     opened: Callable[[], Backend],
 ) -> None:
-    here, handler = opened(), Diligent(PATIENCE)
+    here, handler = opened(), Diligent(HANG_SECONDS)
     async with working(opened(), "w1", handler):
         first = await submitted(here, AMELIA)
-        async with asyncio.timeout(PATIENCE):
-            while handler.started != [first]:
-                await asyncio.sleep(0.02)
+        await until(lambda: handler.started == [first])
         handler._seconds = 0.05
         second = await submitted(here, AMELIA, Arrival.INTERRUPT)
         assert await ended_elsewhere(here, first, second) == [JobState.PREEMPTED, JobState.DONE]
@@ -113,7 +111,7 @@ async def test_a_second_mail_interrupts_the_running_job_and_is_carried_out(
 
 async def ended_elsewhere(backend: Backend, *jobs: JobId) -> list[JobState]:
     """How jobs ended that other processes carried out; nobody tells this one, so it looks again and again."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(HANG_SECONDS):
         while True:
             views = [await backend.ledger.job(job) for job in jobs]
             if all(view.finished_at is not None for view in views):

@@ -9,13 +9,14 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.dashboard.served import Served, served
 from tests.needs import needs
+from tests.waiting import HANG_SECONDS
 
 LOOKS = {
     "light": {"viewport": {"width": 1360, "height": 900}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "has_touch": True},
 }
-PATIENCE_MS = 20_000
+PATIENCE_MS = 1000 * HANG_SECONDS
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE_MS, Watched
-from tests.integration.cli_support import eventually
 from tests.needs import needs
 from tests.sites.system import System
+from tests.waiting import wait_until
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -21,7 +21,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     needs("chromium", "the pages are looked at in a real browser")
     system = System(tmp_path_factory.mktemp("up") / "home")
     with system.up("--workers", "1"):
-        eventually(lambda: system.page("live/amelia/").status_code == httpx.codes.OK)
+        wait_until(lambda: system.page("live/amelia/").status_code == httpx.codes.OK)
         yield system
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.aws.emulated import cloud  # noqa: F401 - a fixture
+from tests.waiting import HANG_SECONDS
 from webordinary.backends.aws.client import Cloud
 from webordinary.backends.aws.settings import AwsSettings
 from webordinary.operations.cloud_setup import SetUp, set_up
@@ -73,7 +74,9 @@ class Account:
 
     def sent(self) -> list[dict[str, Any]]:
         """Mails that the emulated mail service has sent, whoever had it send them."""
-        with urllib.request.urlopen(f"{self.endpoint}/_ministack/ses/messages", timeout=10) as answer:
+        with urllib.request.urlopen(
+            f"{self.endpoint}/_ministack/ses/messages", timeout=HANG_SECONDS
+        ) as answer:
             found: list[dict[str, Any]] = [
                 one for mails in json.load(answer)["messages"].values() for one in mails
             ]

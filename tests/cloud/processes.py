@@ -10,9 +10,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.integration.cli_support import Home, eventually
-
-ENDING_SECONDS = 40.0
+from tests.integration.cli_support import Home
+from tests.waiting import HANG_SECONDS, wait_until
 
 SETTINGS = """
 slots = 1
@@ -55,7 +54,7 @@ class Container(Home):
         """The dashboard: where it is, and the token that lets one change things."""
         log = self.folder / "web.log"
         with self._started(self.command("web", "--json", "--http-port", "0", "--site-port", "0"), log):
-            eventually(lambda: "dashboard at" in log.read_text())
+            wait_until(lambda: "dashboard at" in log.read_text())
             address = re.search(r"dashboard at (http://[\d.:]+)", log.read_text())
             assert address
             yield address[1], (self.folder / "dashboard.token").read_text()
@@ -69,7 +68,7 @@ class Container(Home):
         finally:
             process.terminate()
             try:
-                process.wait(ENDING_SECONDS)
+                process.wait(HANG_SECONDS)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

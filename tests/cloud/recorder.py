@@ -12,6 +12,8 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.waiting import HANG_SECONDS
+
 REGION, ACCOUNT = "us-east-1", "000000000000"
 Need = tuple[str, str]  # an action, and the resource it is done to
 
@@ -24,7 +26,6 @@ _TRANSACTED = {
 }
 _TO_OBJECTS = {"GET": "s3:GetObject", "PUT": "s3:PutObject", "DELETE": "s3:DeleteObject"}
 _NOT_HANDED_ON = ("transfer-encoding", "content-length", "connection", "date", "server")
-_LONG = 60.0
 
 
 class Recorder:
@@ -108,7 +109,7 @@ def recording(endpoint: str) -> Iterator[tuple[str, Recorder]]:
         def do(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             recorder.heard(self.command, self.path, self.headers, body)
-            with contextlib.closing(http.client.HTTPConnection(target, timeout=_LONG)) as line:
+            with contextlib.closing(http.client.HTTPConnection(target, timeout=HANG_SECONDS)) as line:
                 line.request(self.command, self.path, body, dict(self.headers))
                 answer = line.getresponse()
                 content = answer.read()

@@ -11,7 +11,7 @@ import pytest
 from tests.aws.fault_proxy import FaultProxy
 from tests.cloud.conftest import Account
 from tests.cloud.processes import Container
-from tests.cloud.working import eventually
+from tests.waiting import until
 from webordinary.core.job import JobId, JobState
 from webordinary.ports.backend import Backend
 
@@ -32,19 +32,19 @@ async def test_a_worker_that_starts_with_expired_credentials_comes_up_when_they_
             async def has_tried_again() -> bool:
                 return line.calls.total() > 2 * len(account.made.tables)
 
-            await eventually(has_tried_again)
+            await until(has_tried_again)
             log = container.log.read_text()
             assert "up with" not in log
             assert log.count(REFUSED) == 1
             assert "not up yet" in log
             line.refusal = ""
-            await eventually(container.is_up)
+            await until(container.is_up)
             submitted = await asyncio.to_thread(container.json, "submit", "amelia/scott", "Hello")
 
             async def is_done() -> bool:
                 return (await backend.ledger.job(JobId(submitted["job"]))).state is JobState.DONE
 
-            await eventually(is_done)
+            await until(is_done)
             assert process.poll() is None
             before = len(container.log.read_text())
             line.refusal = "ExpiredTokenException"
@@ -53,7 +53,7 @@ async def test_a_worker_that_starts_with_expired_credentials_comes_up_when_they_
             async def is_in_trouble() -> bool:
                 return line.calls.total() > calls + 60
 
-            await eventually(is_in_trouble)
+            await until(is_in_trouble)
             told = container.log.read_text()[before:]
             assert 1 <= told.count(REFUSED) <= 4, "one line for all that the worker does, and a few beside"
             line.refusal = ""
@@ -61,7 +61,7 @@ async def test_a_worker_that_starts_with_expired_credentials_comes_up_when_they_
             async def says_that_it_is_over() -> bool:
                 return "all works again" in container.log.read_text()[before:]
 
-            await eventually(says_that_it_is_over)
+            await until(says_that_it_is_over)
             process.terminate()
             await asyncio.to_thread(process.wait, 60)  # the line that it leaves through is served here
 
@@ -79,7 +79,7 @@ async def test_a_worker_that_is_not_up_yet_leaves_when_told(
             async def has_tried() -> bool:
                 return "not up yet" in container.log.read_text()
 
-            await eventually(has_tried)
+            await until(has_tried)
             process.terminate()
             assert await asyncio.to_thread(process.wait, 60) == 0
 

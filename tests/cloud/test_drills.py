@@ -17,7 +17,7 @@ import pytest
 from tests.cloud.conftest import DEFINITION, ROLE, Account
 from tests.cloud.mails import arrive, mail
 from tests.cloud.processes import Container
-from tests.cloud.working import eventually
+from tests.waiting import until
 from webordinary import samples
 from webordinary.backends.aws.letters import CALLBACK
 from webordinary.core.job import JobId, JobState
@@ -103,7 +103,7 @@ class Scene:
         async def is_so() -> bool:
             return (await self.job(sent)).state is state
 
-        await eventually(is_so)
+        await until(is_so)
         return await self.job(sent)
 
     def execution(self, sent: Sent) -> str:
@@ -121,7 +121,7 @@ class Scene:
         async def has_ended() -> bool:
             return bool((await self.described(sent))["status"] != "RUNNING")
 
-        await eventually(has_ended)
+        await until(has_ended)
         told = await self.described(sent)
         history = await self.account.call(
             "stepfunctions", "get_execution_history", executionArn=self.execution(sent), maxResults=1000
@@ -166,7 +166,7 @@ class Scene:
             told = await self.account.call("dynamodb", "scan", TableName=self.account.names.outbox)
             return not [row for row in told["Items"] if row["kind"]["S"] == CALLBACK]
 
-        await eventually(none_is_owed)
+        await until(none_is_owed)
 
 
 def sender_of(project: str) -> str:
@@ -245,7 +245,7 @@ async def test_nothing_is_seen_of_a_worker_that_wakes_after_its_lease(scene: Sce
     with ExitStack() as stack, ExitStack() as paused:
         container, process = paused.enter_context(scene.worker("first", **stale))
         sent = await scene.send("freesia", "Fresh")
-        await eventually(has_changed)
+        await until(has_changed)
         process.send_signal(signal.SIGSTOP)
         stack.enter_context(scene.worker("second"))
         await scene.succeeds(sent)
@@ -255,7 +255,7 @@ async def test_nothing_is_seen_of_a_worker_that_wakes_after_its_lease(scene: Sce
         async def knows_that_it_lost() -> bool:
             return "lost freesia/ann" in container.log.read_text()
 
-        await eventually(knows_that_it_lost)
+        await until(knows_that_it_lost)
         await asyncio.to_thread(paused.close)  # it leaves in good order: nothing of it is still to come
         assert await all_that_is_seen(scene, "freesia", sent, repository) == before
         assert "<title>Fresh</title>" in await scene.page("freesia")
@@ -270,7 +270,7 @@ async def all_that_is_seen(scene: Scene, project: str, sent: Sent, repository: s
     async def is_answered() -> bool:
         return any(letter.startswith("Done!") for letter in scene.letters(project))
 
-    await eventually(is_answered)
+    await until(is_answered)
     listed = await scene.account.call("s3", "list_objects_v2", Bucket=f"edit.{project}")
     refs = subprocess.run(
         ["git", "-C", repository.removeprefix("file://"), "for-each-ref"], capture_output=True, check=True
@@ -334,14 +334,14 @@ async def test_an_execution_that_gave_up_is_not_called_back(
     await scene.onboard(project)
     beats = {"WEBORDINARY_LEASE_SECONDS": "120", "WEBORDINARY_BEAT_SECONDS": str(beat_seconds)}
     with scene.worker("only", **beats) as (container, _):
-        await eventually(container.is_up)
+        await until(container.is_up)
         sent = await scene.send(project, "Unfollowed", "take your time: 14 seconds")
         told = await scene.story(sent)
         assert (told.status, told.error, told.ends) == ("FAILED", "NO_WORD", ("ExecutionFailed",))
         assert (await scene.job(sent)).state is JobState.RUNNING
         await set_up(scene.account.settings, SystemClock(), DEFINITION, ROLE)
         if beat_seconds == 1:
-            await eventually(scene.nobody_waits)
+            await until(scene.nobody_waits)
             assert (await scene.job(sent)).state is JobState.RUNNING
         await ends_unfollowed(scene, project, sent)
     assert await scene.story(sent) == told
@@ -358,5 +358,5 @@ async def ends_unfollowed(scene: Scene, project: str, sent: Sent) -> None:
     async def is_answered() -> bool:
         return any(letter.startswith("Done!") for letter in scene.letters(project))
 
-    await eventually(is_answered)
+    await until(is_answered)
     await scene.goes_on(project)

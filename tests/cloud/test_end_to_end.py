@@ -15,7 +15,7 @@ import pytest
 from tests.cloud.conftest import DEFINITION, ROLE, Account
 from tests.cloud.mails import SCOTT, arrive, mail
 from tests.cloud.processes import Container
-from tests.cloud.working import eventually
+from tests.waiting import until
 from webordinary import samples
 from webordinary.core.job import JobId, JobState
 from webordinary.entrypoints.functions import ingest
@@ -60,7 +60,7 @@ async def replied(account: Account, to: str, about: str) -> list[dict[str, Any]]
     async def is_there() -> bool:
         return bool(found())
 
-    await eventually(is_there)
+    await until(is_there)
     return found()
 
 
@@ -88,7 +88,7 @@ async def test_a_mail_becomes_a_changed_site_and_a_reply(
             listed = await asyncio.to_thread(operator.json, "cloud", "executions")
             return [one["status"] for one in listed] == ["SUCCEEDED"]
 
-        await eventually(has_succeeded)
+        await until(has_succeeded)
         held = await asyncio.to_thread(operator.json, "cloud", "ownership")
         assert [lane["lane"] for lane in held] == ["amelia/scott"]
         counts = await asyncio.to_thread(operator.json, "cloud", "queues")
@@ -208,7 +208,7 @@ async def test_a_worker_killed_at_work_leaves_its_job_to_another(
         async def runs() -> bool:
             return (await backend.ledger.job(JobId(answer["job"]))).state is JobState.RUNNING
 
-        await eventually(runs)
+        await until(runs)
         dying.kill()
         stack.enter_context(Container(tmp_path / "second", slow).works())
 
@@ -217,7 +217,7 @@ async def test_a_worker_killed_at_work_leaves_its_job_to_another(
             listed = await account.call("stepfunctions", "list_executions", stateMachineArn=machine)
             return bool(listed["executions"][0]["status"] != "RUNNING")
 
-        await eventually(ended)
+        await until(ended)
     job = operator.json("job", answer["job"])["job"]
     assert (job["state"], job["attempt"]) == ("done", 2)
     assert operator.json("cloud", "executions")[0]["status"] == "SUCCEEDED"

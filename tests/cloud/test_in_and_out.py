@@ -10,7 +10,7 @@ import pytest
 from tests.cloud.conftest import Account
 from tests.cloud.mails import SCOTT
 from tests.cloud.processes import Container
-from tests.cloud.working import eventually
+from tests.waiting import until
 from webordinary.backends.aws import client
 from webordinary.ports.backend import Backend
 
@@ -87,7 +87,7 @@ async def test_queues_stay_away_after_the_last_member_left_an_idle_owner(
 
         assert not await holds_nothing()
         assert "may no longer" in await asyncio.to_thread(operator.said, "offboard", "heather")
-        await eventually(holds_nothing)
+        await until(holds_nothing)
 
         await asyncio.sleep(4)  # beats, sweeps and whatever listens there go on
         assert not await has_queues(account, "heather")

@@ -16,7 +16,7 @@ from tests.cloud.conftest import ADDRESS, ROOT, Account
 from tests.cloud.mails import SCOTT, arrive, mail
 from tests.cloud.processes import Container
 from tests.cloud.recorder import Need, Recorder, recording
-from tests.cloud.working import eventually
+from tests.waiting import HANG_SECONDS, until
 from webordinary import samples
 from webordinary.core.job import ENDED, JobId
 from webordinary.entrypoints.functions import ingest
@@ -170,7 +170,7 @@ async def taken_in(account: Account, backend: Backend, text: str) -> dict[str, s
         return (await backend.ledger.job(JobId(answer["job"]))).state in ENDED
 
     if answer["job"]:
-        await eventually(has_ended)
+        await until(has_ended)
     return answer
 
 
@@ -181,7 +181,7 @@ async def looked_at(address: str, token: str, about: dict[str, str]) -> None:
     mails = ("/mail", "/mail/sent", letter, f"{letter}/raw")
     answers = ("status", "workers", "lanes", "jobs", "mails", "letters", "dead", "metrics")
     bearer = {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=address, follow_redirects=True, timeout=30) as browser:
+    async with httpx.AsyncClient(base_url=address, follow_redirects=True, timeout=HANG_SECONDS) as browser:
         for path in (*pages, *mails, *(f"/api/{name}" for name in answers)):
             answer = await browser.get(path)
             assert answer.status_code == 200, (path, answer.status_code, answer.text[:300])
@@ -211,8 +211,8 @@ async def tried(browser: httpx.AsyncClient, token: str) -> None:
     async def is_answered() -> bool:
         return f"/mail/sent/done/{job[1]}" in (await browser.get(f"/jobs/{job[1]}")).text
 
-    await eventually(is_answered)
-    await eventually(lambda: has_words(browser, f"/mail/sent/done/{job[1]}", "Tulips"))
+    await until(is_answered)
+    await until(lambda: has_words(browser, f"/mail/sent/done/{job[1]}", "Tulips"))
 
 
 async def has_words(browser: httpx.AsyncClient, path: str, words: str) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cloud.conftest import DEFINITION, Account
-from tests.cloud.working import eventually, working
+from tests.cloud.working import working
+from tests.waiting import until
 from webordinary.core.job import Arrival, Job, JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailId
@@ -47,7 +48,7 @@ async def ended(account: Account, mail: MailId) -> dict[str, Any]:
         found.update(await execution_of(account.settings, mail) or {})
         return str(found["status"]) != "RUNNING"
 
-    await eventually(has_ended)
+    await until(has_ended)
     return found
 
 
@@ -70,7 +71,7 @@ async def test_a_job_in_an_unclaimed_lane_takes_seven_transitions(
 ) -> None:
     """Nobody listens anywhere when it starts: message and claim request wait for the first worker."""
     mail, _ = await follow("do it")
-    await eventually(lambda: passed(account, mail, "SendToBoth"))
+    await until(lambda: passed(account, mail, "SendToBoth"))
     async with working(backend):
         told = await ended(account, mail)
     assert told["status"] == "SUCCEEDED", told
@@ -117,7 +118,7 @@ async def test_a_newer_job_interrupts_and_the_older_is_preempted_not_failed(
         async def runs() -> bool:
             return (await backend.ledger.job(waiting_job)).state is JobState.RUNNING
 
-        await eventually(runs)
+        await until(runs)
         newer, _ = await follow("do it")
         assert (await ended(account, newer))["status"] == "SUCCEEDED"
         told = await ended(account, older)
@@ -154,7 +155,7 @@ async def test_an_owner_that_died_does_not_count_as_one(
         ExpressionAttributeValues={":who": {"S": "dead"}, ":past": {"N": str(CLOCK.now() - 60)}},
     )
     mail, _ = await follow("do it")
-    await eventually(lambda: passed(account, mail, "SendToBoth"))
+    await until(lambda: passed(account, mail, "SendToBoth"))
     async with working(backend, "w2"):
         assert (await ended(account, mail))["status"] == "SUCCEEDED"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.waiting import soon
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Delivery, Presence, WorkerId
 from webordinary.core.facts import Facts, PreviewFacts
@@ -15,8 +16,7 @@ from webordinary.ports.backend import Backend
 from webordinary.ports.handler import Stop
 from webordinary.system.clock import SystemClock
 
-LIMITS = Limits(lease_seconds=6.0, beat_seconds=1.0, sweep_seconds=1.0, drain_grace_seconds=0.5)
-PATIENCE = 60.0  # seconds, for the slowest machine
+LIMITS = Limits(lease_seconds=60.0, beat_seconds=1.0, sweep_seconds=1.0, drain_grace_seconds=0.5)
 
 
 class Obedient:
@@ -44,11 +44,4 @@ async def working(backend: Backend, name: str = "w1") -> AsyncIterator[None]:
         yield
     finally:
         worker.drain()
-        await asyncio.wait_for(task, PATIENCE)
-
-
-async def eventually(happens: Callable[[], Awaitable[bool]]) -> None:
-    """Look again and again until it is so."""
-    async with asyncio.timeout(PATIENCE):
-        while not await happens():
-            await asyncio.sleep(0.1)
+        await soon(task)

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, SOON, W2, World
+from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, W2, World
+from tests.waiting import HANG_SECONDS
 from webordinary.core.errors import ClaimLost
 from webordinary.core.facts import (
     NO_FACTS,
@@ -68,7 +69,7 @@ async def test_events_are_kept_in_order_and_followed_live(world: World) -> None:
         (1, 1, EventKind.SAID, "one"),
         (2, 1, EventKind.SAID, "two"),
     ]
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(HANG_SECONDS):
         following = asyncio.create_task(journal.events(delivery.job.id, after=2, limit=10, wait=LONG))
         await asyncio.sleep(0)
         await journal.tell(delivery, said("three"))

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from tests.conformance.world import AMELIA, BRAVO, CORAL, LONG, SOON, W1, W2, World
+from tests.conformance.world import AMELIA, BRAVO, CORAL, LONG, W1, W2, World
+from tests.waiting import soon
 from webordinary.core.claim import Interrupt, Pulse
 from webordinary.core.job import Arrival
 from webordinary.core.outcome import Done, Preempted
@@ -107,14 +108,14 @@ async def test_a_nudge_comes_back_at_once_when_a_job_is_interrupted(world: World
     await asyncio.sleep(0.05)
     assert not nudge.done()
     await world.submit(AMELIA, Arrival.INTERRUPT)
-    await asyncio.wait_for(nudge, SOON)
+    await soon(nudge)
 
 
 async def test_a_nudge_between_a_beat_and_the_listening_is_not_missed(world: World) -> None:
     running = await world.start()
     await world.beat(W1, [running.claim])
     await world.control.interrupt(AMELIA)
-    await asyncio.wait_for(world.broker.nudged(W1, wait=LONG), SOON)
+    await soon(world.broker.nudged(W1, wait=LONG))
 
 
 async def test_a_nudge_between_two_listenings_is_not_missed(world: World) -> None:
@@ -123,7 +124,7 @@ async def test_a_nudge_between_two_listenings_is_not_missed(world: World) -> Non
     await world.broker.nudged(W1, wait=0)
     await world.control.interrupt(AMELIA)
     await world.beat(W1, [running.claim])
-    await asyncio.wait_for(world.broker.nudged(W1, wait=LONG), SOON)
+    await soon(world.broker.nudged(W1, wait=LONG))
 
 
 async def test_an_eviction_nudges_the_evicted(world: World) -> None:
@@ -131,7 +132,7 @@ async def test_an_eviction_nudges_the_evicted(world: World) -> None:
     running = await world.start()
     await world.beat(W1, [running.claim])
     await world.control.evict(AMELIA)
-    await asyncio.wait_for(world.broker.nudged(W1, wait=LONG), SOON)
+    await soon(world.broker.nudged(W1, wait=LONG))
 
 
 async def test_nobody_is_nudged_for_somebody_elses_lane(world: World) -> None:

@@ -1,10 +1,9 @@
 """What people are shown: complete, in pages, and never changed by looking."""
 
-import asyncio
-
 import pytest
 
-from tests.conformance.world import AMELIA, AMELIA_2, BRAVO, CORAL, SOON, START, W1, W2, World
+from tests.conformance.world import AMELIA, AMELIA_2, BRAVO, CORAL, START, W1, W2, World
+from tests.waiting import soon
 from webordinary.core.errors import NotFound
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.lane import Lane
@@ -272,7 +271,7 @@ async def test_history_can_be_told_over_all_lanes(world: World) -> None:
 async def test_the_result_of_an_ended_job_is_there_at_once(world: World) -> None:
     delivery = await world.start()
     await world.broker.settle(delivery, Failed("no such page"), more=False)
-    view = await asyncio.wait_for(world.ledger.result(delivery.job.id, wait=3600), SOON)
+    view = await soon(world.ledger.result(delivery.job.id, wait=3600))
     assert (view.state, view.note) == (JobState.FAILED, "no such page")
 
 

@@ -1,36 +1,16 @@
 """Long polls come back as soon as there is something, and never lose what they already hold."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Coroutine
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
 
 import pytest
 
-from tests.conformance.world import AMELIA, BRAVO, LONG, SOON, W1, W2, World
+from tests.conformance.world import AMELIA, BRAVO, LONG, W1, W2, World
+from tests.waiting import HANG_SECONDS, soon, waiting
 from webordinary.core.claim import Claim, Claimed
 from webordinary.core.errors import ClaimLost
 from webordinary.core.job import Arrival, JobId, JobState
 from webordinary.core.outcome import Done, Retry
 from webordinary.ports.broker import Recall
-
-T = TypeVar("T")
-
-
-@asynccontextmanager
-async def waiting(poll: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """A poll that has nothing yet and waits for it."""
-    task = asyncio.create_task(poll)
-    await asyncio.sleep(0.05)
-    assert not task.done()
-    try:
-        yield task
-    finally:
-        task.cancel()
-
-
-async def soon(task: Awaitable[T]) -> T:
-    return await asyncio.wait_for(task, SOON)
 
 
 async def idle_claim(world: World) -> Claim:
@@ -92,7 +72,9 @@ async def test_of_two_calls_for_lanes_one_gets_the_lane_and_the_other_goes_on_wa
         waiting(world.broker.claim(W2, room=1, wait=LONG)) as second,
     ):
         await world.submit(AMELIA)
-        done, pending = await asyncio.wait([first, second], timeout=SOON, return_when=asyncio.FIRST_COMPLETED)
+        done, pending = await asyncio.wait(
+            [first, second], timeout=HANG_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
         assert (len(done), len(pending)) == (1, 1)
         await world.submit(BRAVO)
         claims = [*(await soon(first)).claims, *(await soon(second)).claims]

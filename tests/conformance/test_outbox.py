@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.conformance.test_long_polls import soon, waiting
 from tests.conformance.world import BRAVO, LIMITS, LONG, START, World
+from tests.waiting import soon, waiting
 from webordinary.core.errors import NotFound
 from webordinary.core.facts import RequestedChange
 from webordinary.core.failure import MailProblem

@@ -41,7 +41,6 @@ LIMITS = Limits(
     breaker_seconds=600.0,
 )
 
-SOON = 10.0  # seconds within which a wake-up must have come, on the slowest machine
 LONG = 300.0  # seconds a long poll would take if nobody woke it
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from tests.dashboard.conftest import House, house_on
 from tests.dashboard.seed import Story, StoryClock, seed
+from tests.waiting import HANG_SECONDS
 from webordinary.backends.folder_blobs import FolderBlobs
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
 from webordinary.dashboard.app import serving
-
-UP_WITHIN_SECONDS = 60.0
 
 
 class Served:
@@ -51,7 +50,7 @@ def served(folder: Path, *, full: bool = True) -> Iterator[Served]:
     thread = threading.Thread(target=lambda: asyncio.run(one.run(folder, full=full)), name="served dashboard")
     thread.start()
     try:
-        assert one.up.wait(UP_WITHIN_SECONDS)
+        assert one.up.wait(HANG_SECONDS)
         assert one.loop is not None
         yield one
     finally:

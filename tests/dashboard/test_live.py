@@ -9,13 +9,12 @@ import pytest
 
 from tests.dashboard.conftest import House
 from tests.dashboard.seed import JOHN, TARA
+from tests.waiting import HANG_SECONDS
 from webordinary.core.claim import Claim, Delivery
 from webordinary.core.job import Job, JobId, JobState
 from webordinary.core.outcome import Done
 from webordinary.core.work import AgentEvent, EventKind
 from webordinary.dashboard.app import serving
-
-SOON = 20.0  # seconds, on the slowest machine
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ async def running_delivery(house: House) -> Delivery:
 
 async def test_a_change_is_told_to_every_open_page(house: House, line: httpx.AsyncClient) -> None:
     async with (
-        asyncio.timeout(SOON),
+        asyncio.timeout(HANG_SECONDS),
         line.stream("GET", "/events") as one,
         line.stream("GET", "/events") as two,
     ):
@@ -59,7 +58,7 @@ async def test_a_change_is_told_to_every_open_page(house: House, line: httpx.Asy
 
 async def test_nobody_looks_at_the_store_while_no_page_is_open(house: House, line: httpx.AsyncClient) -> None:
     hub = house.app.state.hub
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(HANG_SECONDS):
         async with line.stream("GET", "/events") as answer:
             assert (await anext(events(answer)))[0] == "ready"
             assert hub._looking is not None
@@ -70,7 +69,7 @@ async def test_nobody_looks_at_the_store_while_no_page_is_open(house: House, lin
 async def test_an_agents_words_are_told_as_they_come(house: House, line: httpx.AsyncClient) -> None:
     delivery = await running_delivery(house)
     job = delivery.job.id
-    async with asyncio.timeout(SOON), line.stream("GET", f"/jobs/{job}/events?after=2") as answer:
+    async with asyncio.timeout(HANG_SECONDS), line.stream("GET", f"/jobs/{job}/events?after=2") as answer:
         stream = events(answer)
         first = [(await anext(stream))[1]["text"] for _ in range(2)]  # type: ignore[index]
         assert first == ["There are four pages. I begin with the first.", "Edit index.html"]
@@ -86,14 +85,17 @@ async def test_an_agents_words_are_told_as_they_come(house: House, line: httpx.A
 async def test_a_lost_line_goes_on_where_it_was(house: House, line: httpx.AsyncClient) -> None:
     job = (await running_delivery(house)).job.id
     headers = {"last-event-id": "3"}
-    async with asyncio.timeout(SOON), line.stream("GET", f"/jobs/{job}/events", headers=headers) as answer:
+    async with (
+        asyncio.timeout(HANG_SECONDS),
+        line.stream("GET", f"/jobs/{job}/events", headers=headers) as answer,
+    ):
         _, told = await anext(events(answer))
         assert told["number"] == 4  # type: ignore[index]
     assert (await line.get("/jobs/nothing/events")).status_code == 404
 
 
 async def test_open_streams_do_not_hold_up_a_stop(house: House) -> None:
-    async with asyncio.timeout(SOON), httpx.AsyncClient() as client:
+    async with asyncio.timeout(HANG_SECONDS), httpx.AsyncClient() as client:
         async with serving(house.app) as port:
             request = client.build_request("GET", f"http://127.0.0.1:{port}/events")
             answer = await client.send(request, stream=True)

@@ -10,11 +10,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from tests.processes import alive, children
+from tests.waiting import until, wait_until
 from webordinary.core.mail import ParsedMail, UnreadableMail
 from webordinary.intake.read import read_each
 from webordinary.mail.reader import TOO_MUCH, PooledMailReader
@@ -24,27 +25,6 @@ from webordinary.system.function_pool import FunctionPool, OutOfBounds
 MAIL = b"From: Scott <scott@example.com>\r\nMessage-ID: <a@example.com>\r\n\r\nhello\r\n"
 T = TypeVar("T")
 MEMORY_BYTES = 512 * 1024 * 1024
-
-
-def children() -> set[int]:
-    """Processes that this one started and that are not gone, zombies included."""
-    listed = Path(f"/proc/{os.getpid()}/task")
-    return {int(pid) for task in listed.iterdir() for pid in (task / "children").read_text().split()}
-
-
-async def soon(is_true: Callable[[], bool]) -> bool:
-    for _ in range(500):
-        if is_true():
-            return True
-        await asyncio.sleep(0.02)
-    return False
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 async def test_a_function_runs_elsewhere_and_its_value_comes_back() -> None:
@@ -71,7 +51,7 @@ async def test_a_process_that_cannot_hear_its_alarm_is_killed_from_outside(
         os.kill(pid, signal.SIGSTOP)
         with pytest.raises(OutOfBounds):
             await pool.run(len, b"four")
-        assert await soon(lambda: not is_alive(pid))
+        await until(lambda: not alive(pid))
         assert await pool.run(len, b"four") == 4
 
 
@@ -157,7 +137,7 @@ async def test_a_cancelled_call_takes_its_process_along() -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        assert not is_alive(pid)
+        assert not alive(pid)
         assert await pool.run(len, b"four") == 4
 
 
@@ -176,11 +156,11 @@ async def test_a_process_retires_before_it_can_leak(monkeypatch: pytest.MonkeyPa
 
 
 async def test_closing_leaves_no_process() -> None:
-    before = children()
+    before = set(children(os.getpid()))
     async with FunctionPool(processes=2) as pool:
         await asyncio.gather(*(pool.run(time.sleep, 0.05) for _ in range(2)))
-        assert len(children() - before) == 2
-    assert children() <= before
+        assert len(set(children(os.getpid())) - before) == 2
+    assert set(children(os.getpid())) <= before
 
 
 async def test_our_secrets_stay_with_us(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,9 +188,9 @@ def test_a_killed_gateway_leaves_no_process_behind(doing: str) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as gateway:
         assert gateway.stdout is not None
         pid = int(gateway.stdout.readline())
-        assert is_alive(pid)
+        assert alive(pid)
         gateway.kill()
-    assert asyncio.run(soon(lambda: not is_alive(pid)))
+    wait_until(lambda: not alive(pid))
 
 
 async def test_the_reader_gives_values_whatever_happens() -> None:

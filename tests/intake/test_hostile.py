@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.intake.hostile import HOSTILE, many_parts, nested_containers, text
+from tests.waiting import HANG_SECONDS
 from webordinary.core.mail import ParsedMail, StretchKind, UnreadableMail
 from webordinary.intake.limits import FIELD_CHARACTERS, MIME_DEPTH, MIME_PARTS, CannotRead
 from webordinary.intake.mime_parts import check_size
@@ -12,7 +13,6 @@ from webordinary.intake.read import read
 from webordinary.mail.reader import TOO_MUCH, PooledMailReader
 from webordinary.system.function_pool import FunctionPool
 
-PATIENCE_SECONDS = 60.0  # the slowest takes two on a busy machine; this only tells slow from endless
 MEMORY_BYTES = 768 * 1024 * 1024
 
 REFUSED = {
@@ -34,11 +34,10 @@ SHARES = 4  # for as many cores
 NOBODY = {"1 MB header", "1 MB folded header", "10,000 header fields", "binary garbage"}
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("share", range(SHARES))
 async def test_no_hostile_mail_takes_long_or_much(share: int) -> None:
     """None of them needs the process's limits: those are for the mail that nobody has thought of."""
-    async with FunctionPool(seconds=PATIENCE_SECONDS, memory_bytes=MEMORY_BYTES) as pool:
+    async with FunctionPool(seconds=HANG_SECONDS, memory_bytes=MEMORY_BYTES) as pool:
         reader = PooledMailReader(pool)
         for name in list(HOSTILE)[share::SHARES]:
             mail = await reader.read(HOSTILE[name]())

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.intake.mutations import garbage, mutated
+from tests.waiting import HANG_SECONDS
 from webordinary.core.mail import ParsedMail, UnreadableMail
 from webordinary.core.text import is_storable
 from webordinary.intake import limits
@@ -17,7 +18,6 @@ from webordinary.mail.reader import TOO_MUCH, PooledMailReader
 from webordinary.system.function_pool import FunctionPool
 
 CHUNKS, MUTATED_EACH, GARBAGE_EACH = 8, 2_300, 300
-HANG_SECONDS = 10.0  # for one mail of a few kilobytes: it takes a thousandth of that on a busy machine
 MEMORY_BYTES = 512 * 1024 * 1024
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]")

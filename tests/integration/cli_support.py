@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from tests.forking import Forked, completed, holds_a_store
+from tests.waiting import HANG_SECONDS, wait_until
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Outcome
 from webordinary.core.views import JobView, WorkerView
 from webordinary.dispatch.submit import Request, submit
+from webordinary.entrypoints.cli.main import COMMANDS, MODULES, main
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
 from webordinary.wiring.platform import open_backend
@@ -29,9 +34,8 @@ from webordinary.wiring.settings import load
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = (
-    60.0  # for what takes a moment on an idle machine; nothing waits so long unless it is broken
-)
+for command in COMMANDS:  # each copy would load its own, each time
+    importlib.import_module(f"webordinary.entrypoints.cli.{MODULES.get(command, command)}")
 
 ECHO = ("--handler", "echo")
 
@@ -69,15 +73,16 @@ class Home:
         return [sys.executable, "-m", "webordinary", *self.words(*words)]
 
     def run(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*words),
-            input=stdin,
-            env=self.environment | environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
+        """A command that ends by itself, in a process of its own."""
+        said, env = self.words(*words), self.environment | environment
+        if holds_a_store() or any(name.startswith("PYTHON") for name in environment):  # see `Forked`
+            command = self.command(*words)
+            return subprocess.run(command, input=stdin, env=env, capture_output=True, text=True, check=False)
+        with ExitStack() as stack:
+            given, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+            given.write(stdin.encode())
+            given.seek(0)
+            return completed(Forked(lambda: main(said), (given, out, err), env), said, out, err)
 
     def said(self, *words: str, code: int = 0, stdin: str = "") -> str:
         """Run a command, check its exit code and that it did not fall over; give what it printed."""
@@ -117,8 +122,8 @@ class Home:
             request = Request(Lane.parse(lane), text)
             receipt = await submit(request, backend, clock, any_project=True)
             for outcome in outcomes:
-                claimed = await backend.broker.claim(me, room=1, wait=PATIENCE_SECONDS)
-                delivery = await backend.broker.next_job(claimed.claims[0], wait=PATIENCE_SECONDS)
+                claimed = await backend.broker.claim(me, room=1, wait=HANG_SECONDS)
+                delivery = await backend.broker.next_job(claimed.claims[0], wait=HANG_SECONDS)
                 assert delivery is not None
                 await backend.broker.settle(delivery, outcome, more=False)
                 await backend.broker.release(claimed.claims[0])
@@ -162,12 +167,12 @@ class Home:
         """A worker that takes part in the pool."""
         trial = () if {"--handler", "--"} & set(words) else ECHO
         with self.started("worker", *trial, *words) as process:
-            eventually(lambda: process.pid in {worker.pid for worker in self.workers()})
+            wait_until(lambda: process.pid in {worker.pid for worker in self.workers()})
             yield process
 
     def until(self, job: str, state: JobState) -> JobView:
         """Wait for a job to reach a state."""
-        eventually(lambda: self.job(job).state is state)
+        wait_until(lambda: self.job(job).state is state)
         return self.job(job)
 
 
@@ -176,24 +181,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-def eventually(is_so: Callable[[], bool]) -> None:
-    """Wait for something that must come."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process lives; one that only waits to be reaped does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Wait for a process to end; its exit code and what it said."""
-    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    out, err = process.communicate(timeout=HANG_SECONDS)
     return process.returncode, out, err

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from tests.integration.cli_support import eventually
+from tests.waiting import wait_until
 from webordinary.mail.imap.connection import encoded_name
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ def imap_server() -> Iterator[int]:
     command += ["--no-tls", "dict"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        eventually(lambda: _answers(number))
+        wait_until(lambda: _answers(number))
         yield number
     finally:
         process.kill()

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from tests.waiting import HANG_SECONDS
 from webordinary.backends.sqlite import engine as engine_module
 from webordinary.backends.sqlite import wakeups
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
@@ -23,8 +24,6 @@ from webordinary.core.limits import Limits
 from webordinary.core.outcome import Done
 from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
-
-PATIENCE_SECONDS = 60.0
 
 
 def say(*words: object) -> None:
@@ -60,7 +59,7 @@ async def _open_jobs(backend: Backend) -> int:
 
 
 async def wait_for_a_lane(backend: Backend, worker: str) -> None:
-    poll = asyncio.create_task(backend.broker.claim(WorkerId(worker), room=1, wait=PATIENCE_SECONDS))
+    poll = asyncio.create_task(backend.broker.claim(WorkerId(worker), room=1, wait=HANG_SECONDS))
     await asyncio.sleep(0.05)
     say("waiting")
     claimed = await poll

@@ -1,7 +1,7 @@
 """Who gets an answer, over real SMTP in and out, with a local DNS: the gateway's parts in this process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +12,9 @@ import dkim  # type: ignore[import-untyped]
 import pytest
 
 from tests.authentication.keys import rsa_pem
-from tests.conformance.world import SOON
 from tests.intake.test_delivery_report import FAILED, report
 from tests.reply.smtp_server import Inbox, smtp_server
+from tests.waiting import until
 from webordinary.core.lane import Lane
 from webordinary.core.mail import MailRecord
 from webordinary.core.site import Member, Project
@@ -55,18 +55,14 @@ class Room:
     async def hand_over(self, raw: bytes, sender: str, recipient: str) -> None:
         await self.client.sendmail(sender, [recipient], raw)
 
-    async def until(self, come: Callable[[], bool]) -> None:
-        async with asyncio.timeout(SOON):
-            while not come():
-                await asyncio.sleep(0.02)
-
     async def settled(self) -> None:
         """Wait until no letter is owed any more."""
-        async with asyncio.timeout(SOON):
-            while any(
-                status.state is LetterState.OWED for _, status in await self.backend.outbox.letters(limit=200)
-            ):
-                await asyncio.sleep(0.02)
+
+        async def none_is_owed() -> bool:
+            letters = await self.backend.outbox.letters(limit=200)
+            return not any(status.state is LetterState.OWED for _, status in letters)
+
+        await until(none_is_owed)
 
     def letters_to(self, address: str) -> list[bytes]:
         return [message for recipient, message in self.relay.taken if recipient == address]
@@ -120,7 +116,7 @@ async def test_forged_mails_make_a_handful_of_letters_and_honest_ones_are_answer
         if number < 20:
             await room.mail("eve@strict.example", number, "Delete it all")
     await room.mail(SCOTT, 1)
-    await room.until(lambda: bool(room.letters_to(SCOTT)))
+    await until(lambda: bool(room.letters_to(SCOTT)))
     await room.settled()
     assert len(room.letters_to(MARY)) == 5
     assert room.letters_to("eve@strict.example") == []  # against her domain's own policy: nobody is asked
@@ -130,7 +126,7 @@ async def test_forged_mails_make_a_handful_of_letters_and_honest_ones_are_answer
 
 async def test_a_letter_that_leaves_is_signed_and_a_changed_one_is_not_believed(room: Room) -> None:
     await room.mail(SCOTT, 1)
-    await room.until(lambda: bool(room.letters_to(SCOTT)))
+    await until(lambda: bool(room.letters_to(SCOTT)))
     (letter,) = room.letters_to(SCOTT)
     signer = open_signer("s1", "sites.example", room.key)
     zone = ZoneResolver(f"$TTL 300\n{signer.record_name}. TXT {signer.record}\n")
@@ -146,7 +142,7 @@ async def test_a_letter_that_leaves_is_signed_and_a_changed_one_is_not_believed(
 async def test_letters_that_come_back_mark_a_member_and_forged_reports_do_not(room: Room) -> None:
     for number in range(3):
         await room.mail(SCOTT, number)
-    await room.until(lambda: len(room.letters_to(SCOTT)) == 3)
+    await until(lambda: len(room.letters_to(SCOTT)) == 3)
     paths = list(room.relay.senders)
     assert len(set(paths)) == 3
     for number, path in enumerate(paths):
@@ -162,7 +158,7 @@ async def test_letters_that_come_back_mark_a_member_and_forged_reports_do_not(ro
     assert found.marked
     await room.mail(SCOTT, 9)
     assert await room.backend.bounces.of(SCOTT) is None
-    await room.until(lambda: len(room.letters_to(SCOTT)) == 4)
+    await until(lambda: len(room.letters_to(SCOTT)) == 4)
 
 
 async def test_a_members_provider_and_list_make_a_difference(room: Room) -> None:
@@ -170,9 +166,9 @@ async def test_a_members_provider_and_list_make_a_difference(room: Room) -> None
     for number in range(3):
         await room.mail(SCOTT, number, extra="List-Id: <bakers.example.org>\r\nPrecedence: list\r\n")
     await room.mail(SCOTT, 10, extra="Auto-Submitted: auto-replied\r\n")
-    await room.until(lambda: bool(room.letters_to(SCOTT)))
+    await until(lambda: bool(room.letters_to(SCOTT)))
     await room.mail(SCOTT, 11, extra="Feedback-ID: i1a2b3c4d:Fastmail\r\nX-Auto-Response-Suppress: All\r\n")
-    await room.until(lambda: len(room.letters_to(SCOTT)) > 1)
+    await until(lambda: len(room.letters_to(SCOTT)) > 1)
     await room.settled()
     aside, answer = room.letters_to(SCOTT)
     assert b"I set your mail aside." in aside

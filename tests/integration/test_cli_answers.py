@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli_support import Home, home
+from tests.waiting import HANG_SECONDS
 from webordinary.core.outcome import Done, Retry
 from webordinary.entrypoints.cli.main import build_parser, main
 from webordinary.entrypoints.cli.reference import every_parser
@@ -269,7 +270,7 @@ def test_ctrl_c_is_no_traceback(home: Home) -> None:
         assert waiting.stdout.readline().startswith("job ")
         assert "no worker is running" in waiting.stdout.readline()
         waiting.send_signal(2)
-        _, said = waiting.communicate(timeout=60)
+        _, said = waiting.communicate(timeout=HANG_SECONDS)
     assert waiting.returncode == 130
     assert "Traceback" not in said
     assert "stopped waiting; the job goes on" in said

@@ -14,7 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.integration.cli_support import Home, alive, ended, eventually, home
+from tests.integration.cli_support import Home, ended, home
+from tests.processes import alive
+from tests.waiting import wait_until
 from webordinary.core.job import JobState
 
 __all__ = ["home"]
@@ -44,7 +46,7 @@ def up(home: Home, *words: str) -> Iterator[Pool]:
             yield pool
         finally:
             process.kill()
-            eventually(pool.none_left)
+            wait_until(pool.none_left)
 
 
 def test_up_serves_and_leaves_no_process_behind(home: Home) -> None:
@@ -114,7 +116,7 @@ def test_the_first_start_shows_two_sample_sites(home: Home) -> None:
         assert process.stdout is not None
         sites = f"http://127.0.0.1:{json.loads(process.stdout.readline())['site_port']}"
         for path in ("amelia/", "bakery/", "live/amelia/", "live/bakery/"):
-            eventually(partial(_answers, f"{sites}/{path}"))
+            wait_until(partial(_answers, f"{sites}/{path}"))
         process.send_signal(signal.SIGTERM)
         assert ended(process)[0] == 0
     shown = home.json("members")
@@ -134,7 +136,7 @@ def test_a_worker_that_dies_is_replaced_and_its_job_goes_on_at_once(home: Home) 
         (busy,) = [worker for worker in home.workers() if worker.lanes]
         signal_to(busy.pid, signal.SIGKILL)
         assert home.until(job, JobState.DONE).attempt == 2
-        eventually(lambda: len(home.workers()) == 2)
+        wait_until(lambda: len(home.workers()) == 2)
         assert busy.pid not in {worker.pid for worker in home.workers()}
         pool.pids += [worker.pid for worker in home.workers()]
         pool.process.send_signal(signal.SIGTERM)
@@ -146,7 +148,7 @@ def test_workers_leave_when_their_supervisor_is_killed(home: Home) -> None:
         job = home.submitted("amelia/scott", "600 x")
         home.until(job, JobState.RUNNING)
         pool.process.kill()
-        eventually(pool.none_left)
+        wait_until(pool.none_left)
     assert (home.job(job).state, home.job(job).attempt) == (JobState.QUEUED, 0)
     assert home.workers() == []
 
@@ -157,7 +159,7 @@ def test_a_second_ctrl_c_ends_everything_at_once_and_blocks_no_lane(home: Home) 
         job = home.submitted("amelia/scott", "x")
         home.until(job, JobState.RUNNING)
         pool.process.send_signal(signal.SIGINT)
-        eventually(lambda: any(worker.draining for worker in home.workers()))
+        wait_until(lambda: any(worker.draining for worker in home.workers()))
         pool.process.send_signal(signal.SIGINT)
         assert ended(pool.process)[0] == 0
         assert pool.none_left()

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli_support import PATIENCE_SECONDS, Home, ended, eventually, home
+from tests.integration.cli_support import Home, ended, home
 from tests.needs import needs
+from tests.waiting import HANG_SECONDS, until, wait_until
 from webordinary.core.errors import StoreBusy
 from webordinary.core.job import JobState
 from webordinary.entrypoints.cli import main, up
@@ -64,11 +65,11 @@ def test_what_a_killed_one_left_behind_blocks_nobody(home: Home) -> None:
 def test_of_two_that_start_together_one_runs(home: Home) -> None:
     with ExitStack() as both:
         processes = [both.enter_context(home.started("up", *FREE_PORTS, *ECHO)) for _ in range(2)]
-        eventually(lambda: any(process.poll() is not None for process in processes))
+        wait_until(lambda: any(process.poll() is not None for process in processes))
         refused, runs = sorted(processes, key=lambda process: process.poll() is None)
         code, _, said = ended(refused)
         assert (code, str(home.folder) in said) == (4, True), said
-        eventually(lambda: running(home.folder) is not None)
+        wait_until(lambda: running(home.folder) is not None)
         assert runs.poll() is None
         assert running(home.folder) == Running(**json.loads((home.folder / FILE_NAME).read_text()))
         runs.send_signal(signal.SIGTERM)
@@ -125,7 +126,7 @@ async def test_a_process_that_ran_for_long_is_started_again_however_it_ends(
             supervisor.drain()
 
     supervisor = Supervisor({"web": command}, SystemClock(), print, bury, refusal=2)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_SECONDS):
         await supervisor.run()
     assert supervisor.refused is None
 
@@ -151,8 +152,7 @@ async def test_nothing_is_called_up_before_it_answers(
 
         supervisor = Supervisor({}, SystemClock(), print, bury)
         greeting = asyncio.create_task(up.greet(Namespace(json=True), context, supervisor, plan, "token"))
-        while not caplog.messages:
-            await asyncio.sleep(0.01)
+        await until(lambda: caplog.messages)
         assert not greeting.done()
         greeting.cancel()
     up.log.removeHandler(caplog.handler)
@@ -182,7 +182,7 @@ def test_a_store_that_is_lost_at_the_start_is_told_in_its_own_words(home: Home) 
         env=home.environment,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert ran.returncode == 3, ran.stderr
@@ -212,7 +212,7 @@ def in_own_mounts(home: Home, mount: str) -> subprocess.CompletedProcess[str]:
         env=home.environment,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=HANG_SECONDS,
         check=False,
     )
 
@@ -285,7 +285,7 @@ def test_leaving_is_seen_at_once_and_a_job_that_was_cut_off_does_not_run(home: H
         job = home.submitted("amelia/scott", "3000 x")
         home.until(job, JobState.RUNNING)
         process.send_signal(signal.SIGINT)
-        eventually(lambda: all(worker.draining for worker in home.workers()))
+        wait_until(lambda: all(worker.draining for worker in home.workers()))
         shown = home.said("status")
         assert "leaving" in shown
         assert "draining" in shown

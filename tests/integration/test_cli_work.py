@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli_support import ECHO, Home, alive, ended, eventually, home
+from tests.integration.cli_support import ECHO, Home, ended, home
+from tests.processes import alive
+from tests.waiting import wait_until
 from webordinary.core.job import JobState
 
 __all__ = ["home"]
@@ -69,7 +71,7 @@ def test_each_end_of_a_job_has_its_own_exit_code(home: Home) -> None:
 def test_a_newer_job_interrupts_the_running_one(home: Home) -> None:
     with home.worker(*SLEEP):
         with home.started("submit", "amelia/scott", "600 all of it", "--wait", "60", "--json") as first:
-            eventually(lambda: bool(home.jobs(JobState.RUNNING)))
+            wait_until(lambda: bool(home.jobs(JobState.RUNNING)))
             second = home.json("submit", "amelia/scott", "0 only the title", "--wait", "60")
             code, out, _ = ended(first)
         stopped = json.loads(out)
@@ -109,13 +111,13 @@ def test_a_second_signal_ends_a_worker_at_once_and_its_programs_with_it(home: Ho
     home.folder.joinpath("webordinary.toml").write_text("[limits]\ndrain_grace_seconds = 600\n")
     with home.worker("--", "sh", "-c", f'trap "" TERM; echo $$ > {pid_file}; sleep 600; sleep 600') as worker:
         home.submitted("amelia/scott", "x")
-        eventually(lambda: pid_file.exists() and pid_file.read_text().strip() != "")
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().strip() != "")
         worker.send_signal(signal.SIGINT)
-        eventually(lambda: any(one.draining for one in home.workers()))
+        wait_until(lambda: any(one.draining for one in home.workers()))
         worker.send_signal(signal.SIGTERM)
         code, _, log = ended(worker)
     assert code == 128 + signal.SIGTERM, log
-    eventually(lambda: not alive(int(pid_file.read_text())))
+    wait_until(lambda: not alive(int(pid_file.read_text())))
 
 
 def test_a_worker_tied_to_a_lane_leaves_the_others_alone(home: Home) -> None:

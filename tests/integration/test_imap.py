@@ -19,6 +19,7 @@ import trustme
 from tests.conformance.world import LIMITS, ManualClock
 from tests.flows.door import ADDRESS, KEY, SCOTT, Door
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, Proxy, imap_server, proxy_to
+from tests.waiting import HANG_SECONDS, until
 from webordinary.backends.memory.open import open_memory
 from webordinary.core.errors import BackendUnavailable, CannotTellNow, LoginRefused, MailboxUnavailable
 from webordinary.core.letter_facts import Question
@@ -33,7 +34,6 @@ from webordinary.mail.smtp.relay import Encryption
 from webordinary.system.clock import SystemClock
 
 QUICK = PollPace(0.05, 0.3, 0.01, 0.01, 0.03, 0.02, 0.05, 0.05, 0.2)
-PATIENCE_SECONDS = 30.0
 MAIL_SIZES, MAIL_BODY = r"UID FETCH .*SIZE", r"UID FETCH .*BODY"
 
 _numbers = itertools.count(1)
@@ -98,14 +98,16 @@ class Desk:
         return [instruction for _, instruction in await self.door.jobs()]
 
     async def eventually(self, *expected: str) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while await self.asked_for() != list(expected):
-                await asyncio.sleep(0.01)
+        async def is_there() -> bool:
+            return await self.asked_for() == list(expected)
+
+        await until(is_there)
 
     async def empty(self) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while await asyncio.to_thread(self.mailbox.mails):
-                await asyncio.sleep(0.02)
+        async def is_empty() -> bool:
+            return not await asyncio.to_thread(self.mailbox.mails)
+
+        await until(is_empty)
 
 
 @pytest.fixture
@@ -115,12 +117,6 @@ async def desk(proxy: Proxy) -> AsyncIterator[Desk]:
     await desk.poller().look()  # it is set up; mail comes from now on
     yield desk
     desk.door.backend.close()
-
-
-async def condition(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not holds():
-            await asyncio.sleep(0.01)
 
 
 # --- a server that dies -------------------------------------------------------------------------------
@@ -222,12 +218,12 @@ async def test_new_mail_ends_the_wait_at_once(desk: Desk) -> None:
         desk.account, desk, (ADDRESS,), desk.door.backend.checkpoints, SystemClock(), PollPace(idle=3600.0)
     )
     task = asyncio.create_task(poller.run())
-    await condition(lambda: desk.proxy.count("^IDLE") > 0)
+    await until(lambda: desk.proxy.count("^IDLE") > 0)
     await asyncio.to_thread(desk.mailbox.add, mail("Change the title"))
     await desk.eventually("Change the title")
-    await condition(lambda: desk.proxy.count("^IDLE") > 1)
+    await until(lambda: desk.proxy.count("^IDLE") > 1)
     task.cancel()  # while it waits for an hour
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
@@ -235,7 +231,7 @@ async def test_new_mail_ends_the_wait_at_once(desk: Desk) -> None:
 async def test_a_line_that_breaks_while_nothing_happens_is_made_anew(desk: Desk) -> None:
     async with desk.reading():
         for number in "12":
-            await condition(lambda: bool(desk.proxy.open))
+            await until(lambda: bool(desk.proxy.open))
             desk.proxy.cut_all()
             await asyncio.to_thread(desk.mailbox.add, mail(f"Change {number}", number))
             await desk.eventually(*(f"Change {earlier}" for earlier in range(1, int(number) + 1)))
@@ -245,7 +241,7 @@ async def test_a_line_that_dies_silently_while_it_waits_is_made_anew(desk: Desk)
     """Routers and some servers forget a connection without a word to anybody."""
     desk.proxy.faults.append(Fault("^IDLE", How.HOLE))
     async with desk.reading():
-        await condition(lambda: desk.proxy.count("^IDLE") > 0)
+        await until(lambda: desk.proxy.count("^IDLE") > 0)
         await asyncio.to_thread(desk.mailbox.add, mail("Change the title"))
         await desk.eventually("Change the title")
 
@@ -278,7 +274,7 @@ async def test_a_server_that_dies_of_idle_is_asked_now_and_then(desk: Desk) -> N
     """Some announce it and can't do it; mail must come in all the same, and not by a login a second."""
     desk.proxy.faults.append(Fault("^IDLE", How.CUT, times=1000))
     async with desk.reading():
-        await condition(lambda: desk.proxy.count("NOOP") > 8)
+        await until(lambda: desk.proxy.count("NOOP") > 8)
         await asyncio.to_thread(desk.mailbox.add, mail("Change the title"))
         await desk.eventually("Change the title")
     assert desk.proxy.count("^IDLE") == imap_mailbox.IDLE_DEATHS_MAX
@@ -435,7 +431,7 @@ async def test_a_store_that_is_away_for_a_while_keeps_the_order(desk: Desk) -> N
     for number in "123":
         desk.mailbox.add(mail(f"Change {number}", number))
     async with desk.reading():
-        await condition(lambda: desk.proxy.count(MAIL_BODY) > 10)
+        await until(lambda: desk.proxy.count(MAIL_BODY) > 10)
         assert len(await asyncio.to_thread(desk.mailbox.mails)) == 3
         desk.failing = lambda _raw, _may: None
         await desk.eventually("Change 1", "Change 2", "Change 3")
@@ -595,7 +591,7 @@ async def test_a_server_that_stammers_loses_and_doubles_nothing(desk: Desk, seed
         for number in "123":
             await asyncio.to_thread(desk.mailbox.add, mail(f"Change {number}", number))
         before = desk.proxy.connections
-        await condition(lambda: desk.proxy.connections > before + 10)
+        await until(lambda: desk.proxy.connections > before + 10)
         desk.proxy.rewritten = lambda chunk: chunk
         desk.proxy.cut_all()
         await desk.empty()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.cli_support import FAST_LIMITS, Home
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Mailbox, imap_server, proxy_to
+from tests.waiting import HANG_SECONDS, until
 from webordinary.core.mail import LetterKind
 from webordinary.entrypoints.cli.main import main
 from webordinary.ports.backend import Backend
@@ -45,9 +46,8 @@ def settings(port: int, folder: str, done: str) -> str:
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not await asyncio.to_thread(holds):
-            await asyncio.sleep(0.05)
+    """In a thread: the line that is waited for is served here."""
+    await until(lambda: asyncio.to_thread(holds))
 
 
 async def test_the_gateway_outlives_its_mailbox_and_leaves_when_told(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_the_gateway_outlives_its_mailbox_and_leaves_when_told(tmp_path: P
                 await eventually(lambda: proxy.commands[-1] == "IDLE")
                 assert process.poll() is None
                 process.send_signal(signal.SIGTERM)
-                _, told = await asyncio.to_thread(process.communicate, timeout=30)
+                _, told = await asyncio.to_thread(process.communicate, timeout=HANG_SECONDS)
                 assert process.returncode == 0
                 assert "Traceback" not in told
             assert mailbox.mails() == []

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tests.integration.cli_support import FAST_LIMITS, Home, eventually
+from tests.integration.cli_support import FAST_LIMITS, Home
+from tests.waiting import wait_until
 from webordinary.core.job import JobState
 from webordinary.core.mail import MailState
 
@@ -50,7 +51,7 @@ class Mailroom(Home):
     def reply(self, kind: str) -> EmailMessage:
         """Wait for the reply of a kind."""
         pattern = f"*.{kind}-*.eml"
-        eventually(lambda: bool(list((self.folder / "outbox").glob(pattern))))
+        wait_until(lambda: bool(list((self.folder / "outbox").glob(pattern))))
         path = next((self.folder / "outbox").glob(pattern))
         return email.message_from_bytes(path.read_bytes(), policy=default)
 
@@ -86,7 +87,7 @@ def test_a_mail_becomes_a_job_and_is_answered_in_its_thread(mailroom: Mailroom) 
         del answer["To"]
         answer["To"] = done["Reply-To"]
         mailroom.send(answer, done["Reply-To"].addresses[0].addr_spec)
-        eventually(lambda: len(mailroom.jobs(JobState.DONE)) == 2)
+        wait_until(lambda: len(mailroom.jobs(JobState.DONE)) == 2)
         records = mailroom.ask(lambda backend: backend.mailbox.mails(limit=5))
         assert len({record.session for record in records}) == 1
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, SOON, W1, W2, ManualClock, World
+from tests.conformance.world import AMELIA, BRAVO, LIMITS, LONG, W1, W2, ManualClock, World
 from tests.integration.sqlite_child import a_job
 from tests.integration.test_sqlite_processes import Child, ask
+from tests.waiting import soon
 from webordinary.backends.sqlite import engine as engine_module
 from webordinary.backends.sqlite import wakeups as wakeups_module
 from webordinary.backends.sqlite.engine import Engine
@@ -153,9 +154,9 @@ async def test_an_engine_that_is_closed_answers_those_who_still_wait(engine: Eng
     await asyncio.sleep(0)
     engine.close()
     with pytest.raises(BackendUnavailable):
-        await asyncio.wait_for(asked, SOON)
+        await soon(asked)
     with pytest.raises(BackendUnavailable):
-        await asyncio.wait_for(engine.write(park("b", 1)), SOON)
+        await soon(engine.write(park("b", 1)))
     await asyncio.sleep(0.05)
     assert failures == []
 
@@ -267,7 +268,7 @@ async def woken(first: World, second: World) -> None:
     await asyncio.sleep(0.05)
     assert not poll.done()
     await first.submit()
-    assert (await asyncio.wait_for(poll, SOON)).claims
+    assert (await soon(poll)).claims
 
 
 async def test_a_home_with_a_path_too_long_for_a_socket_still_wakes(tmp_path: Path, opening: Opening) -> None:
@@ -329,7 +330,7 @@ async def test_a_socket_born_in_the_same_tick_of_the_file_system_is_noticed(tmp_
         ear = late.listen(CLAIMS)
         os.utime(folder, ns=(born.st_atime_ns, born.st_mtime_ns))
         mouth.send([CLAIMS])
-        await asyncio.wait_for(ear.wait(LONG), SOON)
+        await soon(ear.wait(LONG))
     finally:
         for wakeups in (mouth, early, late):
             wakeups.close()
@@ -341,7 +342,7 @@ async def test_more_topics_than_fit_one_datagram_wake_everybody(tmp_path: Path) 
     try:
         ear = other.listen("lane p#u1999")
         mouth.send([f"lane p#u{number}" for number in range(2000)])
-        await asyncio.wait_for(ear.wait(LONG), SOON)
+        await soon(ear.wait(LONG))
     finally:
         mouth.close()
         other.close()

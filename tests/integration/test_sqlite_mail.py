@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.world import AMELIA, LIMITS, LONG, SOON, START, ManualClock, World
+from tests.conformance.world import AMELIA, LIMITS, LONG, START, ManualClock, World
+from tests.waiting import soon
 from webordinary.backends.quota import TOKEN_KEPT_SECONDS
 from webordinary.backends.sqlite import wakeups
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
@@ -66,7 +67,7 @@ async def test_a_sender_in_another_process_is_woken_at_once(home: Home) -> None:
         poll = asyncio.create_task(sender.outbox.take("s1", limit=10, hold=60, wait=LONG))
         await asyncio.sleep(0.05)
         await act()
-        (letter,) = await asyncio.wait_for(poll, SOON)
+        (letter,) = await soon(poll)
         assert letter.kind is kind
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.conformance.world import AMELIA
 from tests.integration.sqlite_child import a_job
+from tests.waiting import HANG_SECONDS, soon, until
 from webordinary.backends.sqlite import engine as engine_module
 from webordinary.backends.sqlite import schema
 from webordinary.backends.sqlite import wakeups as wakeups_module
@@ -28,7 +29,6 @@ from webordinary.ports.backend import Backend
 from webordinary.system.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
-IN_TIME = 60.0  # seconds until a test gives up
 
 
 class Child:
@@ -49,17 +49,15 @@ class Child:
 
     async def soon(self) -> str:
         """The next thing it says."""
-        async with asyncio.timeout(IN_TIME):
-            while self._said.empty():
-                await asyncio.sleep(0.005)
+        await until(lambda: not self._said.empty())
         return self._said.get() or "it ended"
 
     def lines(self) -> list[str]:
         """Everything it says until it ends well."""
         said = []
-        while (line := self._said.get(timeout=IN_TIME)) is not None:
+        while (line := self._said.get(timeout=HANG_SECONDS)) is not None:
             said.append(line)
-        assert self._process.wait(IN_TIME) == 0, said
+        assert self._process.wait(HANG_SECONDS) == 0, said
         return said
 
     def go_on(self) -> None:
@@ -153,10 +151,10 @@ async def test_somebody_who_waits_for_a_result_is_woken_by_another_process(
     home: Path, backend: Backend, children: list[Child]
 ) -> None:
     await backend.broker.submit(a_job("j1", "amelia/scott"))
-    waiting = asyncio.create_task(backend.ledger.result(JobId("j1"), wait=IN_TIME))
+    waiting = asyncio.create_task(backend.ledger.result(JobId("j1"), wait=HANG_SECONDS))
     await asyncio.sleep(0.05)
     children.append(Child("serve", home, "w1", "1"))
-    assert (await asyncio.wait_for(waiting, IN_TIME)).state is JobState.DONE
+    assert (await soon(waiting)).state is JobState.DONE
 
 
 # --- beginnings -------------------------------------------------------------------------------------
@@ -249,7 +247,7 @@ async def test_a_stuck_process_makes_the_store_busy_and_nothing_is_lost(
     patient = asyncio.create_task(backend.broker.submit(a_job("j4", "amelia/scott")))
     await asyncio.sleep(0.05)
     children[0].go_on()
-    await asyncio.wait_for(patient, IN_TIME)
+    await soon(patient)
     assert sum((await backend.ledger.counts()).values()) == 2
     await backend.broker.submit(a_job("j0", "amelia/scott"))
     assert await children[0].soon() == "let go"
@@ -267,7 +265,7 @@ async def test_the_loop_goes_on_while_it_waits_for_another_process(
         await asyncio.sleep(0.01)
     assert not waiting.done()
     children[0].go_on()
-    await asyncio.wait_for(waiting, IN_TIME)
+    await soon(waiting)
 
 
 async def test_a_store_can_be_opened_and_looked_at_while_a_stuck_process_holds_its_lock(

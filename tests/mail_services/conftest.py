@@ -18,6 +18,7 @@ import pytest
 from tests.authentication.world import OWNER, letter, resolver, signed
 from tests.flows.door import NoPictures
 from tests.mail_services.services import Posted, resend_mails, settings
+from tests.waiting import HANG_SECONDS
 from webordinary.backends.sqlite import engine
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.lane import Lane
@@ -115,7 +116,7 @@ async def open_room(
         door = open_inbound_door(mail or settings(resend_api), reception, None)
         assert door is not None
         address = (await door.start()).partition("/inbound")[0]
-        room = Room(backend, reception, door, address, httpx.AsyncClient(timeout=30), tmp_path)
+        room = Room(backend, reception, door, address, httpx.AsyncClient(timeout=HANG_SECONDS), tmp_path)
         opened.append((room, checks))
         return room
 

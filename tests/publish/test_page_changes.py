@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.waiting import HANG_SECONDS
 from webordinary.core.json_codec import decode, encode
 from webordinary.core.page_changes import PageChange
 from webordinary.core.release import Release, ReleasedFile
@@ -231,7 +232,7 @@ HOSTILE = [
 async def test_hostile_pages_take_no_time(piece: str) -> None:
     """The standard library's parser takes half a minute for one of these."""
     page = piece * (390_000 // len(piece))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_SECONDS):
         lines = await asyncio.to_thread(home, page, page[len(piece) :] + "x")
         lines += await asyncio.to_thread(home, "", page)
     assert len(lines) <= 2 * (CHANGES_TOLD + 2)

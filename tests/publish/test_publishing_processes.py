@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.publish import publishing_process
 from tests.publish.site_files import PROJECT, claim, grow_old, put, released, served, site
+from tests.waiting import HANG_SECONDS
 from webordinary.core.release import Release
 from webordinary.sites.folder_places import LEFTOVER_SECONDS
 from webordinary.sites.folder_publisher import FolderPublisher
@@ -53,7 +54,7 @@ async def test_a_process_with_a_stale_fence_stops_publishing_at_once(
         await publisher.publish(claim(2), *mine, "c")
         for _ in range(100):
             assert served(root)["index.html"] == b"<p>three</p>"
-        assert child.wait(30) == publishing_process.LOST
+        assert child.wait(HANG_SECONDS) == publishing_process.LOST
     assert served(root)["index.html"] == b"<p>three</p>"
 
 

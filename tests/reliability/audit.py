@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from tests.waiting import HANG_SECONDS
 from webordinary.backends.sqlite.ledger import REPLIES_OWED
 from webordinary.backends.sqlite.tx import Row
 from webordinary.core.job import ENDED, MOVES, JobState
@@ -92,7 +93,7 @@ class Auditor:
             connection.executescript(AUDITOR)
 
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._store, isolation_level=None, timeout=30)
+        return sqlite3.connect(self._store, isolation_level=None, timeout=HANG_SECONDS)
 
     def rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Row]:
         with closing(self._connect()) as connection:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.forking import Forked
+from tests.reliability import drill_submitter, drill_worker
 from tests.reliability.audit import Auditor
 from tests.reliability.drill_parts import LIMITS, lines
+from tests.waiting import HANG_SECONDS
 from webordinary.backends.sqlite.open import STORE_NAME, open_sqlite
 from webordinary.system.clock import SystemClock
 
-ROOT = Path(__file__).parents[2]
+KINDS: dict[str, Callable[..., None]] = {"worker": drill_worker.work, "submitter": drill_submitter.submit}
 LOOK_SECONDS = 0.01
-MOST_LOOKS = 9_000  # about a minute and a half with nothing coming: then something is stuck
+MOST_LOOKS = int(HANG_SECONDS / LOOK_SECONDS)  # with nothing coming: then something is stuck
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +28,7 @@ class Member:
     """One process of the drill, and how to start its successor."""
 
     arguments: tuple[str, ...]
-    process: subprocess.Popen[bytes]
+    process: Forked
 
     @property
     def pid(self) -> int:
@@ -35,7 +36,7 @@ class Member:
 
     @property
     def is_worker(self) -> bool:
-        return self.arguments[0].endswith("drill_worker")
+        return self.arguments[0] == "worker"
 
 
 class Drill:
@@ -49,16 +50,16 @@ class Drill:
         self.auditor = Auditor(home / STORE_NAME)
 
     def start_worker(self, kind: str = "right", *, slots: int = 4, job_seconds: float = 0.01) -> Member:
-        return self._start(("tests.reliability.drill_worker", kind, str(slots), str(job_seconds)))
+        return self._start(("worker", kind, str(slots), str(job_seconds)))
 
     def start_submitter(self, name: str, lanes: int) -> Member:
-        return self._start(("tests.reliability.drill_submitter", name, str(lanes)))
+        return self._start(("submitter", name, str(lanes)))
 
     def _start(self, arguments: tuple[str, ...]) -> Member:
-        module, *rest = arguments
-        command = [sys.executable, "-m", module, str(os.getpid()), str(self.home), *rest]
-        with (self.home / "errors").open("ab") as errors:
-            process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stderr=errors)
+        kind, *rest = arguments
+        parent = os.getpid()
+        with (self.home / "errors").open("ab") as errors, Path(os.devnull).open("rb") as nothing:
+            process = Forked(lambda: KINDS[kind](parent, self.home, *rest), (nothing, errors, errors))
         member = Member(arguments, process)
         self.members.append(member)
         return member
@@ -82,16 +83,13 @@ class Drill:
         member.process.send_signal(signal.SIGCONT)
 
     def leave(self, members: Sequence[Member]) -> list[int]:
-        """Ask processes to end by themselves, and kill those that don't; give their exit codes."""
+        """Ask processes to end by themselves; give their exit codes."""
         for member in members:
             member.process.send_signal(signal.SIGTERM)
         codes = []
         for member in members:
             self.members.remove(member)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                member.process.wait(LIMITS.drain_grace_seconds * 2)
-            member.process.kill()
-            codes.append(member.process.wait())
+            codes.append(member.process.wait(HANG_SECONDS))
         return codes
 
     def ready(self) -> list[Member]:

@@ -1,14 +1,10 @@
-"""A sender that can be killed at any moment: it goes on with the first message nobody acknowledged.
-
-python -m tests.reliability.drill_submitter PARENT HOME NAME LANES
-"""
+"""A sender that can be killed at any moment: it goes on with the first message nobody acknowledged."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import sys
 from pathlib import Path
 
 from tests.reliability.drill_parts import LIMITS, append, die_with, lanes, lines
@@ -53,6 +49,7 @@ async def _submitted(broker: Broker, job: Job) -> JobId:
         return answer.job
 
 
-if __name__ == "__main__":
-    die_with(int(sys.argv[1]))
-    asyncio.run(main(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])))
+def submit(parent: int, home: Path, name: str, lane_count: str) -> None:
+    """Be such a process."""
+    die_with(parent)
+    asyncio.run(main(home, name, int(lane_count)))

@@ -1,7 +1,5 @@
 """A worker that can be killed or stopped at any moment. It leaves traces of all it does.
 
-    python -m tests.reliability.drill_worker PARENT HOME KIND SLOTS JOB_SECONDS
-
 Kinds: `right` is the released code; `blocking` the same, with jobs that hold up its loop; the others are
 wrong on purpose and must be caught.
 """
@@ -13,7 +11,6 @@ import fcntl
 import os
 import random
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -121,6 +118,7 @@ async def main(home: Path, kind: str, slots: int, job_seconds: float) -> None:
     engine.close()
 
 
-if __name__ == "__main__":
-    die_with(int(sys.argv[1]))
-    asyncio.run(main(Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5])))
+def work(parent: int, home: Path, kind: str, slots: str, job_seconds: str) -> None:
+    """Be such a process."""
+    die_with(parent)
+    asyncio.run(main(home, kind, int(slots), float(job_seconds)))

@@ -14,14 +14,14 @@ import time
 from email.message import EmailMessage
 from pathlib import Path
 
-from tests.integration.cli_support import FAST_LIMITS, eventually
+from tests.integration.cli_support import FAST_LIMITS
 from tests.integration.test_mail_gateway import Mailroom
+from tests.waiting import HANG_SECONDS, wait_until
 from webordinary.core.job import ENDED, JobState
 
 MAILS = int(os.environ.get("WEBORDINARY_TEST_KILL_MAILS", "100"))
 KILLS = max(MAILS // 8, 8)
 LANES = 5
-TRIES_MAX = 400
 SETTINGS = f"""{FAST_LIMITS}
 [mail]
 send_seconds = 2
@@ -47,20 +47,16 @@ class Senders:
     def __init__(self, room: Mailroom) -> None:
         self._room = room
         self.acknowledged: list[int] = []
-        self.tries = 0
 
     def send_all(self, numbers: range) -> None:
         for number in numbers:
-            for _ in range(TRIES_MAX):
-                self.tries += 1
-                if self._sent(number):
-                    self.acknowledged.append(number)
-                    break
+            while not self._sent(number):
                 time.sleep(0.05)
+            self.acknowledged.append(number)
 
     def _sent(self, number: int) -> bool:
         try:
-            with smtplib.SMTP("127.0.0.1", self._room.port, timeout=20) as server:
+            with smtplib.SMTP("127.0.0.1", self._room.port, timeout=HANG_SECONDS) as server:
                 server.send_message(mail(number))
         except (OSError, smtplib.SMTPException):
             return False
@@ -83,8 +79,8 @@ def test_every_acknowledged_mail_is_one_job_and_one_reply_whenever_the_gateway_i
         with room.gateway("--trust-loopback"):
             for thread in threads:
                 thread.join()
-            eventually(lambda: all(job.state in ENDED for job in room.jobs()))
-            eventually(lambda: len(list((room.folder / "outbox").glob("*.done-*.eml"))) >= MAILS)
+            wait_until(lambda: all(job.state in ENDED for job in room.jobs()))
+            wait_until(lambda: len(list((room.folder / "outbox").glob("*.done-*.eml"))) >= MAILS)
     assert killed >= KILLS
     assert sorted(senders.acknowledged) == list(range(MAILS))
     _check(room)
@@ -100,7 +96,7 @@ def _kill_while_sending(room: Mailroom, threads: list[threading.Thread]) -> int:
                     thread.start()
             before = len(room.jobs())
             if rng.random() < 0.7 and any(thread.is_alive() for thread in threads):
-                eventually(lambda before=before: _moved(room, before, threads))  # type: ignore[misc]
+                wait_until(lambda before=before: _moved(room, before, threads))  # type: ignore[misc]
             time.sleep(rng.random() * 0.1)
             gateway.kill()
             gateway.wait()

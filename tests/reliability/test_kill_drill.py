@@ -25,7 +25,7 @@ LOOKS_BETWEEN_KILLS = 50
 TRACE_BYTES = 32
 
 
-@pytest.mark.timeout(60 + 2 * KILLS)
+@pytest.mark.timeout(900 + 5 * KILLS)
 def test_every_accepted_job_ends_exactly_once_however_often_processes_are_killed(tmp_path: Path) -> None:
     """A worker or a gateway may die at any instruction; no mail may be lost, doubled or overtaken for it."""
     began = time.monotonic()

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.conformance.world import SOON, ManualClock
+from tests.conformance.world import ManualClock
 from tests.reply.letters import LANE, MAIL, OURS, Read, read
+from tests.waiting import soon, until
 from webordinary.core.claim import WorkerId
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState, SessionId
@@ -104,8 +105,7 @@ class Post:
             yield sender
         finally:
             sender.stop()
-            async with asyncio.timeout(SOON):
-                await running
+            await soon(running)
 
     async def standing(self) -> dict[str, str]:
         """How every letter stands."""
@@ -114,9 +114,11 @@ class Post:
 
     async def until(self, word: str, count: int = 1) -> None:
         """Wait until so many letters stand like that."""
-        async with asyncio.timeout(SOON):
-            while sum(how.startswith(word) for how in (await self.standing()).values()) < count:
-                await asyncio.sleep(0.01)
+
+        async def do() -> bool:
+            return sum(how.startswith(word) for how in (await self.standing()).values()) >= count
+
+        await until(do)
 
     def delivered(self) -> list[Read]:
         """The letters in the folder, by name."""

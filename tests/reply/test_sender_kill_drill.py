@@ -8,9 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pytest
-
 from tests.reply.letters import LANE, MAIL, OURS, read
+from tests.waiting import HANG_SECONDS
 from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
@@ -22,7 +21,6 @@ from webordinary.system.clock import SystemClock
 
 ROOT = Path(__file__).resolve().parents[2]
 LETTERS, SENDERS, KILLS = 80, 2, 8
-DRILL_SECONDS = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ async def drill(folder: Path, mailer: str, rng: random.Random) -> tuple[Drill, l
     running: list[subprocess.Popen[bytes]] = []
     kills = 0
     try:
-        async with asyncio.timeout(DRILL_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             while not await all_sent(ports):
                 running = [process for process in running if process.poll() is None]
                 running += [subprocess.Popen(command, cwd=ROOT) for _ in range(SENDERS - len(running))]
@@ -81,7 +79,6 @@ async def drill(folder: Path, mailer: str, rng: random.Random) -> tuple[Drill, l
     return Drill(copies, taken, kills), letters
 
 
-@pytest.mark.timeout(300)
 async def test_every_letter_is_in_the_folder_once_however_many_senders_are_killed(tmp_path: Path) -> None:
     """A letter that was handed over but not noted is handed over again, and the folder knows it."""
     seen, letters = await drill(tmp_path, "lingering", random.Random(3))
@@ -93,7 +90,6 @@ async def test_every_letter_is_in_the_folder_once_however_many_senders_are_kille
     assert max(seen.taken) > 1  # the drill did strike while letters were in hand
 
 
-@pytest.mark.timeout(300)
 async def test_the_drill_finds_a_mailer_that_does_not_know_a_letter_again(tmp_path: Path) -> None:
     """A harness that never caught a planted fault proves nothing."""
     seen, letters = await drill(tmp_path, "forgetful", random.Random(4))

@@ -1,21 +1,18 @@
 """Rooms for hostile scripts, and looks at what they left."""
 
 import asyncio
-import contextlib
-import os
 import stat
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.waiting import HANG_SECONDS
 from webordinary.agents.command import CommandAgent
 from webordinary.core.work import AgentEvent, AgentResult, AgentTask, Room
 from webordinary.sandbox.bubblewrap import Bubblewrap
 from webordinary.sandbox.sandbox import MEBIBYTE, RunLimits, Sandbox
 
-PATIENCE_SECONDS = 60.0  # for what happens at once on an idle machine
 SMALL = RunLimits(
-    seconds=30.0,
+    seconds=240.0,
     memory_bytes=256 * MEBIBYTE,
     output_bytes=MEBIBYTE,
     file_bytes=8 * MEBIBYTE,
@@ -69,24 +66,7 @@ async def run_script(
     """Run a script as the agent of a room, to its end."""
     program = script(room.tree.parent, text, interpreter)
     agent = CommandAgent([str(program)], sandbox or Bubblewrap(), run_limits, grace_seconds=0.3)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         run = await agent.start(errand(), room)
         events = tuple([event async for event in run.events()])
         return Told(await run.result(), events)
-
-
-def processes_with(marker: str) -> list[int]:
-    """Living processes that have this word on their command line, seen from outside."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                if marker.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-    return found
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not is_so():
-            await asyncio.sleep(0.02)

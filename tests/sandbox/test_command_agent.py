@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.rooms import PATIENCE_SECONDS, errand, run_script, script, until
+from tests.sandbox.rooms import errand, run_script, script
+from tests.waiting import HANG_SECONDS, until
 from webordinary.agents.command import CommandAgent
 from webordinary.core.work import EVENT_CHARACTERS, Broke, Declined, EventKind, Room, Stopped, Worked
 from webordinary.sandbox.bubblewrap import Bubblewrap
@@ -80,8 +81,8 @@ async def test_an_interrupted_program_may_say_a_last_word(room: Room, sandbox: S
     text = (
         "trap 'echo half done; exit 0' TERM; echo x > index.html; touch ready; while :; do sleep 0.05; done"
     )
-    agent = CommandAgent([str(script(room.tree.parent, text))], sandbox, grace_seconds=20.0)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    agent = CommandAgent([str(script(room.tree.parent, text))], sandbox, grace_seconds=HANG_SECONDS)
+    async with asyncio.timeout(HANG_SECONDS):
         run = await agent.start(errand(), room)
         await until((room.tree / "ready").exists)
         await run.interrupt()

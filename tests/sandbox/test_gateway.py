@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.model import fake_model
-from tests.sandbox.rooms import PATIENCE_SECONDS, SMALL, until
+from tests.sandbox.rooms import SMALL
+from tests.waiting import HANG_SECONDS, until
 from webordinary.core.errors import BadInput
 from webordinary.core.work import Room
 from webordinary.sandbox.bubblewrap import Bubblewrap
@@ -25,7 +26,7 @@ STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encodi
 
 @contextlib.asynccontextmanager
 async def connected(path: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         reader, writer = await asyncio.open_unix_connection(path)
         try:
             yield reader, writer
@@ -151,7 +152,7 @@ async def test_when_the_client_leaves_so_does_the_gateway(folder: Path) -> None:
         async with connected(path) as (reader, writer):
             writer.write(post())
             await reader.readuntil(b"\r\n\r\n")
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             await model.left.wait()
 
 

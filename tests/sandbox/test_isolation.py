@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import processes_with
 from tests.sandbox.rooms import (
-    PATIENCE_SECONDS,
     errand,
     make_room,
-    processes_with,
     run_script,
     script,
-    until,
 )
+from tests.waiting import HANG_SECONDS, until
 from webordinary.agents.command import CommandAgent
 from webordinary.core.work import Room, Stopped, Worked
 from webordinary.sandbox.bubblewrap import Bubblewrap
@@ -231,7 +230,7 @@ async def test_an_interrupted_script_that_ignores_it_is_killed(room: Room) -> No
     mark = marker()
     program = script(room.tree.parent, f"trap '' TERM INT; touch ready; while :; do sleep 1; done # {mark}")
     agent = CommandAgent([str(program), mark], Bubblewrap(), grace_seconds=0.2)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         run = await agent.start(errand(), room)
         await until((room.tree / "ready").exists)
         await run.interrupt()

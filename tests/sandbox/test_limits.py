@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.rooms import SMALL, Told, processes_with, run_script, script
+from tests.processes import processes_with
+from tests.sandbox.rooms import SMALL, Told, run_script, script
 from webordinary.core.work import Broke, Room
 from webordinary.sandbox.bubblewrap import Bubblewrap
 from webordinary.sandbox.run import run_confined
@@ -148,7 +149,7 @@ async def test_a_tree_that_cannot_be_measured_ends_the_run(room: Room) -> None:
         for _ in range(3000):
             os.mkdir("deep")
             os.chdir("deep")
-        time.sleep(20)
+        time.sleep(600)
     """
     assert await ending(room, deep, interpreter=PYTHON) == OverBudget(Budget.DISK)
     subprocess.run(["rm", "-rf", room.tree / "deep"], check=True)  # Python gives up on such a tree
@@ -179,8 +180,8 @@ async def test_a_memory_hog_of_many_processes_is_ended(room: Room) -> None:
         for _ in range(16):
             if os.fork() == 0:
                 kept = b"x" * (32 << 20)
-                time.sleep(20)
-        time.sleep(20)
+                time.sleep(600)
+        time.sleep(600)
     """
     assert await ending(room, hog, interpreter=PYTHON) == OverBudget(Budget.MEMORY)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_SECONDS
 from webordinary.sandbox.run import MARGIN, ROOTS, ProcessLimit
 
 FORKS = """
@@ -32,7 +33,9 @@ def groups() -> set[Path]:
 
 
 def forked(command: list[str]) -> int:
-    return int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    return int(
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_SECONDS).stdout
+    )
 
 
 def test_the_kernel_refuses_what_is_over_the_limit() -> None:

@@ -19,7 +19,9 @@ from uuid import uuid4
 
 import httpx
 
-from tests.integration.cli_support import Home, alive, eventually
+from tests.integration.cli_support import Home
+from tests.processes import alive
+from tests.waiting import HANG_SECONDS, wait_until
 
 ADDRESS = "edit@localhost"
 SCOTT, JOHN = "scott@example.com", "john@example.com"
@@ -110,7 +112,7 @@ class System(Home):
                 yield pids
             finally:
                 process.kill()
-                eventually(lambda: not any(map(alive, pids.values())))
+                wait_until(lambda: not any(map(alive, pids.values())))
 
     @contextlib.contextmanager
     def gateway(self) -> Iterator[subprocess.Popen[str]]:
@@ -132,7 +134,7 @@ class System(Home):
             lines = [json.loads(line)["message"] for line in self.log(name).splitlines()]
             return [line for line in lines if words in line]
 
-        eventually(lambda: bool(told()))
+        wait_until(lambda: bool(told()))
         return int(told()[0].rstrip("/").rpartition(":")[2])
 
     def log(self, name: str) -> str:
@@ -160,7 +162,7 @@ class System(Home):
         mail.set_content(text)
         for name, content in pictures:
             mail.add_attachment(content, maintype="image", subtype="jpeg", filename=name)
-        with smtplib.SMTP("127.0.0.1", self.smtp_port, timeout=30) as line:
+        with smtplib.SMTP("127.0.0.1", self.smtp_port, timeout=HANG_SECONDS) as line:
             line.send_message(mail)
             return Sent(mail["Message-ID"], time.monotonic())
 
@@ -178,7 +180,7 @@ class System(Home):
 
     def reply(self, to: Sent) -> Reply:
         """Wait for the answer to a mail: there is one and no other."""
-        eventually(lambda: bool(self.replies(to)))
+        wait_until(lambda: bool(self.replies(to)))
         (reply,) = self.replies(to)
         return reply
 

@@ -14,10 +14,11 @@ import pytest
 
 from tests.agents.conftest import needs_claude
 from tests.agents.model_server import Hold, ModelServer, Refuse, Reply, Request, Say, Use
-from tests.integration.cli_support import ended, eventually
+from tests.integration.cli_support import ended
 from tests.needs import needs
-from tests.sites.processes import none_alive, program_of, sandboxed, words_of
+from tests.processes import none_alive, program_of, sandboxed, words_of
 from tests.sites.system import SETTINGS, Sent, System
+from tests.waiting import wait_until
 
 RUNS = 20
 PAGE = "/site/index.html"
@@ -171,7 +172,7 @@ def asleep(system: ClaudeSystem, worker: int, sender: str, number: int) -> tuple
 def family_asleep(worker: int, number: int) -> list[int]:
     """Wait until the agent's own program sleeps; give all processes of its sandbox."""
     nap = naps(number).encode()
-    eventually(lambda: any(words_of(pid)[:2] == [b"sleep", nap] for pid in sandboxed(worker)))
+    wait_until(lambda: any(words_of(pid)[:2] == [b"sleep", nap] for pid in sandboxed(worker)))
     return sandboxed(worker)
 
 
@@ -214,7 +215,7 @@ def test_a_job_is_tried_again_when_its_agent_was_killed(system: ClaudeSystem) ->
         family = family_asleep(worker.pid, number)
         (program,) = [pid for pid in family if program_of(pid) == "claude"]
         os.kill(program, signal.SIGKILL)
-        eventually(lambda: none_alive(family))
+        wait_until(lambda: none_alive(family))
         reply = system.reply(sent)
     assert reply.kind == "done", reply.text
     assert "All right." in reply.text

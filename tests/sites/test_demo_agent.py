@@ -10,8 +10,8 @@ import httpx
 import pytest
 from PIL import Image
 
-from tests.integration.cli_support import eventually
 from tests.sites.system import JOHN, Reply, System, branches
+from tests.waiting import wait_until
 from webordinary import samples
 from webordinary.ports.images import WebImage
 from webordinary.sites.images import made_anew
@@ -27,7 +27,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     system = System(tmp_path_factory.mktemp("demo") / "home")
     with system.up("--workers", "1"):
         sites = ("live/amelia/", "live/bakery/")
-        eventually(lambda: all(system.page(site).status_code == httpx.codes.OK for site in sites))
+        wait_until(lambda: all(system.page(site).status_code == httpx.codes.OK for site in sites))
         yield system
 
 

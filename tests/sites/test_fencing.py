@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli_support import alive, eventually
-from tests.sites.processes import none_alive, offspring, words_of
+from tests.processes import alive, none_alive, offspring, words_of
 from tests.sites.system import Sent, System, git, refs
+from tests.waiting import wait_until
 from webordinary.core.views import JobView
 
 SETTINGS = """
@@ -132,8 +132,8 @@ class Pool:
         """Let a paused worker go on, and wait until it is back in the pool with nothing in its hands."""
         woken_at = time.time()
         os.kill(worker, signal.SIGCONT)
-        eventually(lambda: any(one.pid == worker and one.seen_at > woken_at for one in self.system.workers()))
-        eventually(lambda: none_alive([pid for pid in offspring(worker) if not is_reader(pid)]))
+        wait_until(lambda: any(one.pid == worker and one.seen_at > woken_at for one in self.system.workers()))
+        wait_until(lambda: none_alive([pid for pid in offspring(worker) if not is_reader(pid)]))
         time.sleep(QUIET_SECONDS)
         assert alive(worker)
 
@@ -188,12 +188,12 @@ def test_a_worker_that_is_paused_past_its_lease_has_no_effect_when_it_wakes(pool
     sender = pool.onboard(project)
     with held_at(pool, point):
         sent = pool.system.send("Change something", sender=sender)
-        eventually((pool.marks / "held").exists)
+        wait_until((pool.marks / "held").exists)
         paused = pool.pause_owner(project)
         reply = pool.system.reply(sent)
     assert reply.kind == "done", reply.text
     assert pool.owner_of(project) != paused
-    eventually(lambda: none_alive([pid for pid in offspring(paused) if not is_reader(pid)]))
+    wait_until(lambda: none_alive([pid for pid in offspring(paused) if not is_reader(pid)]))
     before = pool.seen_of(project, sent)
     pool.wake(paused)
     assert pool.seen_of(project, sent) == before
@@ -212,12 +212,12 @@ def test_a_worker_that_is_paused_at_any_moment_has_no_effect_when_it_wakes(pool:
     paused_before, served_again = set[int](), set[int]()
     for delay in DELAYS:
         sent = pool.system.send("Change something", sender=sender)
-        eventually(partial(pool.agent_ran, "timed"))
+        wait_until(partial(pool.agent_ran, "timed"))
         time.sleep(delay)
         paused = pool.pause_owner("timed")
         if pool.is_answered_meanwhile(sent):
             served_again |= {pool.server_of_newest("timed")} & paused_before
-            eventually(partial(pool.has_lost, paused, "timed"))
+            wait_until(partial(pool.has_lost, paused, "timed"))
             before = pool.seen_of("timed", sent)
             pool.wake(paused)
             assert pool.seen_of("timed", sent) == before

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.waiting import HANG_SECONDS
 from webordinary.core.mail import Envelope, MailId, MailRecord, MailState
 from webordinary.mail.smtp.gateway import SmtpGateway, SmtpListener
 
 ADDRESS = "edit@localhost"
-WAIT_SECONDS = 20.0
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Line:
         """Read one reply, of however many lines."""
         lines: list[str] = []
         while not lines or lines[-1][3:4] == "-":
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(HANG_SECONDS):
                 line = await self.reader.readline()
             if not line:
                 raise EOFError("\n".join(lines))
@@ -53,7 +53,7 @@ class Line:
 
     async def is_over(self) -> bool:
         """Whether the other side has hung up."""
-        async with asyncio.timeout(WAIT_SECONDS):
+        async with asyncio.timeout(HANG_SECONDS):
             return await self.reader.read() == b""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.smtp.line import ADDRESS, listening
+from tests.waiting import until
 from webordinary.core.errors import BadInput
 from webordinary.core.mail import Letter, LetterKind, MailId, MailRecord, MailState
 from webordinary.wiring.mail import open_mail_room
@@ -46,9 +47,7 @@ async def test_we_introduce_ourselves_to_the_relay_by_that_name(tmp_path: Path, 
         await backend.mailbox.keep(asked)
         await backend.outbox.owe(Letter(mail_id, LetterKind.HELP, mail_id))
         sending = asyncio.create_task(room.sender.run())
-        async with asyncio.timeout(20):
-            while not relay.received.mails:
-                await asyncio.sleep(0.01)
+        await until(lambda: relay.received.mails)
         room.sender.stop()
         await sending
         await room.close()

@@ -1,26 +1,18 @@
 """What strangers may take: connections, and room for what they send."""
 
-import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.smtp.line import Gate, Line, listening
+from tests.waiting import until
 from webordinary.mail.smtp import gateway as smtp_gateway
 from webordinary.mail.smtp import spool as smtp_spool
 from webordinary.mail.smtp.gateway import SmtpSession, subscriber
 
 ELSE_1, ELSE_2, ELSE_3 = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 MB = 1024 * 1024
-
-
-async def until(condition: object) -> None:
-    """Wait for something that happens on the other side."""
-    assert callable(condition)
-    async with asyncio.timeout(20):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 # --- connections ------------------------------------------------------------------------------------

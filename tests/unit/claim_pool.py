@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from tests.waiting import HANG_SECONDS, soon, until
 from webordinary.backends.memory.open import open_memory
 from webordinary.claim.worker import Shape, Worker
 from webordinary.core.claim import Claim, Claimed, Delivery, Presence, Pulse, WorkerId
@@ -22,8 +23,6 @@ T = TypeVar("T")
 
 AMELIA, BRAVO, CORAL = Lane("amelia", "scott"), Lane("bravo", "kim"), Lane("coral", "lee")
 
-IN_TIME = 30.0  # seconds until a test gives up; nothing here takes more than two on a quiet machine
-
 # A lease is long enough for a machine that is busy with something else for a while.
 QUICK = Limits(
     lease_seconds=5.0,
@@ -35,13 +34,6 @@ QUICK = Limits(
     exchange_grace_seconds=0.01,
     warm_seconds=0.01,
 )
-
-
-async def eventually(true: Callable[[], object]) -> None:
-    """Wait until it is so."""
-    async with asyncio.timeout(IN_TIME):
-        while not true():
-            await asyncio.sleep(0.005)
 
 
 class Actor:
@@ -181,7 +173,7 @@ class Pool:
         """Tell a worker to leave, and see it gone."""
         worker, task = self.workers[name]
         worker.drain()
-        await asyncio.wait_for(task, IN_TIME)
+        await soon(task)
 
     async def submit(
         self, instruction: str = "do", lane: Lane = AMELIA, arrival: Arrival = Arrival.QUEUE
@@ -192,7 +184,7 @@ class Pool:
 
     async def ended(self, job: JobId) -> JobView:
         """Wait for the job's end."""
-        view = await self.ledger.result(job, wait=IN_TIME)
+        view = await self.ledger.result(job, wait=HANG_SECONDS)
         assert view.finished_at is not None, f"still {view.state}"
         return view
 
@@ -201,16 +193,18 @@ class Pool:
 
     async def begun(self, job: JobId, attempt: int = 1) -> None:
         """Wait until a worker is at the job."""
-        await eventually(lambda: (job, attempt) in self.actor.started)
+        await until(lambda: (job, attempt) in self.actor.started)
 
     async def owned(self, lane: Lane = AMELIA) -> bool:
         return await self.backend.gatekeeper.owner(lane) is not None
 
     async def unowned(self, lane: Lane = AMELIA) -> None:
         """Wait until nobody holds the lane."""
-        async with asyncio.timeout(IN_TIME):
-            while await self.owned(lane):
-                await asyncio.sleep(0.005)
+
+        async def is_free() -> bool:
+            return not await self.owned(lane)
+
+        await until(is_free)
 
     async def happenings(self, lane: Lane = AMELIA) -> list[Happening]:
         return [event.what for event in await self.ledger.history(lane, limit=1000)]

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.claim_pool import AMELIA, IN_TIME, QUICK, Pool, eventually
+from tests.unit.claim_pool import AMELIA, QUICK, Pool
+from tests.waiting import HANG_SECONDS, soon, until
 from webordinary.claim.lane_runner import LaneServer
 from webordinary.claim.release_reasons import LetGo
 from webordinary.core.claim import Interrupt, WorkerId
@@ -46,7 +47,7 @@ async def test_a_claim_lost_while_its_job_runs_kills_the_job_and_settles_nothing
     pool.start()
     await pool.begun(job)
     await pool.control.evict(AMELIA)
-    await eventually(lambda: pool.actor.killed == [job])
+    await until(lambda: pool.actor.killed == [job])
     assert "settle" not in pool.broker.calls
     await pool.begun(job, attempt=2)
     assert Happening.REDELIVERED in await pool.happenings()
@@ -59,7 +60,7 @@ async def test_a_worker_cut_off_from_its_store_kills_its_jobs_when_their_leases_
     pool.start()
     await pool.begun(job)
     pool.broker.before = {"keep", "claim", "next_job", "settle", "release", "sweep"}
-    await eventually(lambda: pool.actor.killed == [job])
+    await until(lambda: pool.actor.killed == [job])
     assert "settle" not in pool.broker.calls
     assert await pool.state(job) is JobState.RUNNING
 
@@ -70,7 +71,7 @@ async def test_a_beat_that_never_comes_back_does_not_stop_the_watchdog(pool: Poo
     pool.start()
     await pool.begun(job)
     pool.broker.held["keep"] = asyncio.Event()
-    await eventually(lambda: pool.actor.killed == [job])
+    await until(lambda: pool.actor.killed == [job])
 
 
 @short_lease
@@ -84,7 +85,7 @@ async def test_a_stuck_handler_that_ignores_cancellation_loses_its_lease(pool: P
     assert (await pool.ended(newer)).worker == "w2"
     assert await pool.state(job) is JobState.PREEMPTED
     pool.actor.gate.set()
-    await eventually(lambda: pool.actor.running == 0)
+    await until(lambda: pool.actor.running == 0)
     await asyncio.sleep(0.05)
     assert await pool.state(job) is JobState.PREEMPTED
 
@@ -94,11 +95,11 @@ async def test_a_job_that_arrives_with_the_news_that_its_claim_is_lost_is_not_st
     await pool.submit()
     pool.broker.held["next_job"] = asyncio.Event()
     server = await serve(pool)
-    await eventually(lambda: "next_job" in pool.broker.calls)
+    await until(lambda: "next_job" in pool.broker.calls)
     await asyncio.sleep(0)
     server.lose()
     pool.broker.held["next_job"].set()
-    await eventually(lambda: not server.trusted())
+    await until(lambda: not server.trusted())
     await asyncio.sleep(0.05)
     assert pool.actor.started == []
     assert server.reason is LetGo.LOST
@@ -112,7 +113,7 @@ async def test_a_handler_that_shrugs_off_the_loss_of_its_claim_is_not_settled(po
     server.lose()
     await asyncio.sleep(0.05)
     pool.actor.gate.set()
-    await eventually(lambda: pool.actor.running == 0)
+    await until(lambda: pool.actor.running == 0)
     await asyncio.sleep(0.05)
     assert "settle" not in pool.broker.calls
     assert await pool.state(job) is JobState.RUNNING
@@ -127,7 +128,7 @@ async def test_an_interrupt_that_comes_while_its_job_is_being_settled_stops_nobo
     job, following = await pool.submit(), await pool.submit("sleep 0.6")
     settled = pool.broker.held["settle"] = asyncio.Event()
     server = await serve(pool)
-    await eventually(lambda: "settle" in pool.broker.calls)
+    await until(lambda: "settle" in pool.broker.calls)
     server.interrupt(Interrupt(AMELIA, job, following))
     settled.set()
     assert (await pool.ended(following)).state is JobState.DONE
@@ -142,12 +143,12 @@ async def test_a_worker_that_must_leave_waits_for_a_settle_that_is_under_way(poo
     job = await pool.submit()
     settled = pool.broker.held["settle"] = asyncio.Event()
     pool.start()
-    await eventually(lambda: "settle" in pool.broker.calls)
+    await until(lambda: "settle" in pool.broker.calls)
     worker, task = pool.workers["w1"]
     worker.drain()
     await asyncio.sleep(pool.limits.drain_grace_seconds + pool.limits.stop_grace_seconds + 0.2)
     settled.set()
-    await asyncio.wait_for(task, IN_TIME)
+    await soon(task)
     assert await pool.state(job) is JobState.DONE
     assert not await pool.owned()
 
@@ -166,7 +167,7 @@ async def test_a_call_that_fails_for_a_while_costs_time_and_nothing_else(
     failing: set[str] = getattr(pool.broker, when)
     failing.add(verb)
     pool.start()
-    await eventually(lambda: pool.broker.calls.count(verb) >= 2)
+    await until(lambda: pool.broker.calls.count(verb) >= 2)
     failing.clear()
     for job in jobs:
         assert (await pool.ended(job)).state is JobState.DONE
@@ -175,7 +176,7 @@ async def test_a_call_that_fails_for_a_while_costs_time_and_nothing_else(
 
 
 @pytest.mark.parametrize(
-    "pool", [replace(QUICK, drain_grace_seconds=IN_TIME)], indirect=True, ids=["patient"]
+    "pool", [replace(QUICK, drain_grace_seconds=HANG_SECONDS)], indirect=True, ids=["patient"]
 )
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_release_that_fails_is_tried_again(pool: Pool, when: str) -> None:
@@ -185,9 +186,9 @@ async def test_a_release_that_fails_is_tried_again(pool: Pool, when: str) -> Non
     failing.add("release")
     worker, task = pool.workers["w1"]
     worker.drain()
-    await eventually(lambda: pool.broker.calls.count("release") >= 2)
+    await until(lambda: pool.broker.calls.count("release") >= 2)
     failing.clear()
-    await asyncio.wait_for(task, IN_TIME)
+    await soon(task)
     assert (await pool.happenings()).count(Happening.RELEASED) == 1
 
 
@@ -195,7 +196,7 @@ async def test_a_settle_whose_answer_was_lost_does_not_run_the_job_again(pool: P
     job, following = await pool.submit(), await pool.submit()
     pool.broker.after = {"settle"}
     pool.start()
-    await eventually(lambda: pool.broker.calls.count("settle") >= 3)
+    await until(lambda: pool.broker.calls.count("settle") >= 3)
     pool.broker.after = set()
     await pool.ended(following)
     assert pool.actor.started == [(job, 1), (following, 1)]
@@ -215,5 +216,5 @@ async def test_a_worker_whose_own_loop_dies_ends_as_a_whole(pool: Pool) -> None:
     _, task = pool.start()
     await pool.begun(job)
     with pytest.raises(ExceptionGroup):
-        await asyncio.wait_for(task, IN_TIME)
-    await eventually(lambda: pool.actor.killed == [job])
+        await soon(task)
+    await until(lambda: pool.actor.killed == [job])

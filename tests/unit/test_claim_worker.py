@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.claim_pool import AMELIA, BRAVO, CORAL, IN_TIME, QUICK, Pool, eventually
+from tests.unit.claim_pool import AMELIA, BRAVO, CORAL, QUICK, Pool
+from tests.waiting import HANG_SECONDS, soon, until
 from webordinary.claim.worker import Shape
 from webordinary.core.job import Arrival, JobState
 from webordinary.core.limits import Limits
@@ -44,7 +45,7 @@ async def test_two_workers_serve_two_lanes_at_the_same_time(pool: Pool) -> None:
     jobs = [await pool.submit("wait", lane) for lane in (AMELIA, BRAVO)]
     pool.start("w1")
     pool.start("w2")
-    await eventually(lambda: pool.actor.running == 2)
+    await until(lambda: pool.actor.running == 2)
     owners = {(await pool.ledger.lane(lane)).worker for lane in (AMELIA, BRAVO)}
     assert owners == {"w1", "w2"}
     pool.actor.gate.set()
@@ -56,11 +57,11 @@ async def test_a_worker_with_slots_serves_several_lanes_at_the_same_time(pool: P
     for lane in (AMELIA, BRAVO, CORAL):
         await pool.submit("wait", lane)
     pool.start(slots=2)
-    await eventually(lambda: pool.actor.running == 2)
+    await until(lambda: pool.actor.running == 2)
     await asyncio.sleep(0.1)
     assert pool.actor.most_running == 2
     pool.actor.gate.set()
-    await eventually(lambda: len(pool.actor.started) == 3)
+    await until(lambda: len(pool.actor.started) == 3)
 
 
 async def test_a_worker_claims_again_after_it_was_full(pool: Pool) -> None:
@@ -217,7 +218,7 @@ async def test_a_worker_that_exits_when_idle_leaves_nothing_behind(pool: Pool) -
     """Scale to zero: the process ends by itself, and not in the middle of a job."""
     job = await pool.submit("sleep 0.5")
     _, task = pool.start(shape=Shape(exit_when_idle_seconds=0.2))
-    await asyncio.wait_for(task, IN_TIME)
+    await soon(task)
     assert await pool.state(job) is JobState.DONE
     assert not await pool.owned()
     assert await pool.ledger.workers() == []
@@ -225,13 +226,13 @@ async def test_a_worker_that_exits_when_idle_leaves_nothing_behind(pool: Pool) -
 
 async def test_a_worker_that_exits_when_idle_leaves_also_when_nothing_ever_came(pool: Pool) -> None:
     _, task = pool.start(shape=Shape(exit_when_idle_seconds=0.1))
-    await asyncio.wait_for(task, IN_TIME)
+    await soon(task)
 
 
 # --- leaving ----------------------------------------------------------------------------------------
 
 
-@with_limits(drain_grace_seconds=IN_TIME)
+@with_limits(drain_grace_seconds=HANG_SECONDS)
 async def test_a_draining_worker_finishes_what_runs_and_takes_nothing_more(pool: Pool) -> None:
     """A draining worker once claimed again."""
     running, waiting = await pool.submit("sleep 0.1"), await pool.submit()
@@ -268,7 +269,7 @@ async def test_a_draining_worker_hands_back_what_does_not_finish_and_counts_no_a
     assert (view.state, view.attempt) == (JobState.QUEUED, 0)
     assert not await pool.owned()
     pool.start("w2")
-    await eventually(lambda: pool.actor.started.count((job, 1)) == 2)
+    await until(lambda: pool.actor.started.count((job, 1)) == 2)
 
 
 async def test_a_draining_worker_leaves_even_if_a_handler_never_ends(pool: Pool) -> None:
@@ -283,6 +284,6 @@ async def test_a_draining_worker_leaves_even_if_a_handler_never_ends(pool: Pool)
 
 async def test_a_worker_that_drains_with_nothing_to_do_leaves_at_once(pool: Pool) -> None:
     pool.start()
-    await eventually(lambda: "keep" in pool.broker.calls)
+    await until(lambda: "keep" in pool.broker.calls)
     await pool.drained()
     assert await pool.ledger.workers() == []

@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.processes import processes_with
+from tests.waiting import HANG_SECONDS, until
 from webordinary.agents.handlers import Command, Echo, Sleep, seconds_of
 from webordinary.core.claim import Claim, Delivery, WorkerId
 from webordinary.core.job import Job, JobId
@@ -22,7 +23,6 @@ from webordinary.system.process_output import TAIL_BYTES, OutputTail, last_words
 
 PROC = Path("/proc")
 GRACE_SECONDS = 0.3
-PATIENCE_SECONDS = 30.0  # for what happens at once on an idle machine
 
 needs_proc = pytest.mark.skipif(not PROC.exists(), reason="looks for processes in /proc")
 
@@ -37,38 +37,23 @@ def shell(script: str, *arguments: str) -> Command:
 
 
 async def outcome_of(handler: Handler, instruction: str = "change the title") -> Outcome:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         return await handler.run(delivery(instruction), Stop())
 
 
 async def outcome_when_stopped(handler: Handler, ready: Callable[[], bool]) -> Outcome:
     """Run a job, ask it to stop once it is ready, and see what it ends as."""
     stop = Stop()
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         job = asyncio.create_task(handler.run(delivery(), stop))
-        while not ready():
-            await asyncio.sleep(0.01)
+        await until(ready)
         stop.ask()
         return await job
 
 
-def processes_with(marker: str) -> list[int]:
-    """Living processes that have this word on their command line."""
-    found = []
-    for folder in PROC.iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                if marker.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
-                    found.append(int(folder.name))
-    return found
-
-
-async def all_gone(marker: str) -> bool:
+async def all_gone(marker: str) -> None:
     """Killing is asynchronous: give the kernel a moment."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while processes_with(marker) and time.monotonic() < deadline:
-        await asyncio.sleep(0.01)
-    return not processes_with(marker)
+    await until(lambda: not processes_with(marker))
 
 
 @pytest.fixture
@@ -158,7 +143,7 @@ async def test_a_child_that_keeps_the_pipe_open_is_killed_with_its_parent(marker
     """Output ends when nobody holds the pipe; waiting for that would hang the lane."""
     outcome = await outcome_of(shell('(sh -c "sleep 600" "$1" &) ; echo started', marker))
     assert outcome == Done("started")
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 @needs_proc
@@ -188,7 +173,7 @@ async def test_a_program_that_ignores_sigterm_is_killed_with_its_children(
     )
     handler = shell(script, marker, str(ready))
     assert await outcome_when_stopped(handler, ready.exists) == Preempted(kept="kept")
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 async def test_a_program_that_heeds_sigterm_says_what_it_kept(tmp_path: Path) -> None:
@@ -205,13 +190,12 @@ async def test_a_cancelled_job_leaves_no_process(marker: str) -> None:
     """A claim that is lost kills what runs for it, at once."""
     script = 'trap "" TERM; sh -c "sleep 600" "$1" & sleep 600; :'
     job = asyncio.create_task(shell(script, marker).run(delivery(), Stop()))
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(processes_with(marker)) < 2:
-            await asyncio.sleep(0.01)
+    async with asyncio.timeout(HANG_SECONDS):
+        await until(lambda: len(processes_with(marker)) >= 2)
         job.cancel()
         with pytest.raises(asyncio.CancelledError):
             await job
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 @needs_proc
@@ -223,7 +207,7 @@ async def test_a_job_cancelled_while_it_starts_leaves_no_process(marker: str) ->
         job.cancel()
         with pytest.raises(asyncio.CancelledError):
             await job
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 KILLED_WORKER = """
@@ -254,9 +238,7 @@ async def test_programs_die_with_a_worker_that_is_killed(marker: str, stopping: 
     )
     assert worker.stdin is not None
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(processes_with(marker)) < 3:
-                await asyncio.sleep(0.01)
+        await until(lambda: len(processes_with(marker)) >= 3)
         if stopping:
             worker.stdin.close()
             await asyncio.sleep(0.2)
@@ -264,7 +246,7 @@ async def test_programs_die_with_a_worker_that_is_killed(marker: str, stopping: 
         worker.kill()
         worker.wait()
         worker.stdin.close()
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 def test_what_a_program_writes_takes_no_more_memory_than_its_end() -> None:

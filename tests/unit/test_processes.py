@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import processes_with
 from tests.unit.test_handlers import (
-    PATIENCE_SECONDS,
     all_gone,
     marker,
     needs_proc,
     open_descriptors,
-    processes_with,
     zombies_of,
 )
+from tests.waiting import HANG_SECONDS, until
 from webordinary.system.process_output import OutputHead, OutputTail, exit_words
 from webordinary.system.processes import ChildProcess, Program, uncancelled
 
@@ -34,16 +34,14 @@ def shell(script: str, *arguments: str, stdin: bytes | None = b"", leash: bool =
 async def finished(program: Program) -> tuple[int, str]:
     output = OutputTail()
     child = await ChildProcess.start(program, output=output)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         code = await child.wait()
         await child.end()
     return code, output.text
 
 
 async def ready(marker: str, processes: int) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(processes_with(marker)) < processes:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(processes_with(marker)) >= processes)
 
 
 async def test_a_program_is_fed_and_heard_to_its_end() -> None:
@@ -77,7 +75,7 @@ async def test_a_pipe_to_a_program_closes_when_it_is_ended() -> None:
 async def test_only_the_beginning_of_a_flood_is_kept() -> None:
     head = OutputHead(1000)
     child = await ChildProcess.start(shell("yes"), output=head)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         await child.wait_or_stop(head.cut.wait(), all_output=True)
         await child.end()
     assert bytes(head.data) == b"y\n" * 500
@@ -109,7 +107,7 @@ async def test_ending_asks_first_and_waits_as_long_as_the_program_needs(marker: 
     script = 'trap "echo saved; exit 0" TERM; echo ready; while :; do sleep 0.02; done'
     child = await ChildProcess.start(shell(script, marker), output=output)
     await ready(marker, 1)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         while "ready" not in output.text:
             await asyncio.sleep(0.01)
         await child.end(grace_seconds=LONG)
@@ -134,10 +132,10 @@ async def test_nothing_of_a_program_is_left_whatever_it_does(
 ) -> None:
     child = await ChildProcess.start(shell(script, marker), output=OutputTail())
     await ready(marker, 2)
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         await child.end(grace_seconds)
     assert child.code is not None
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 @needs_proc
@@ -147,7 +145,7 @@ async def test_what_a_leashed_program_leaves_behind_is_ended_with_it(marker: str
     await child.wait()
     assert processes_with(marker)
     await child.end()
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 @needs_proc
@@ -166,7 +164,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process(marker: str, leash: b
             await outcome.end()
         else:
             assert isinstance(outcome, asyncio.CancelledError)
-    assert await all_gone(marker)
+    await all_gone(marker)
     assert open_descriptors() <= before
     assert zombies_of(os.getpid()) == []
 
@@ -183,7 +181,7 @@ async def test_an_end_that_is_cancelled_is_carried_through(marker: str) -> None:
     with pytest.raises(asyncio.CancelledError):
         await end
     assert child.code is not None
-    assert await all_gone(marker)
+    await all_gone(marker)
 
 
 async def test_ending_twice_is_ending_once() -> None:
