@@ -13,7 +13,7 @@ from webordinary.core.json_codec import decode, encode
 from webordinary.core.page_changes import PageChange
 from webordinary.core.release import Release, ReleasedFile
 from webordinary.publish.page_changes import (
-    CHANGES_TOLD,
+    CHANGES_NAMED,
     PAGES_COMPARED,
     Version,
     page_changes,
@@ -166,7 +166,7 @@ def test_the_same_change_on_all_pages_is_told_once() -> None:
 def test_pages_beyond_the_bound_are_counted() -> None:
     before = {f"{number:04}.html": f"<p>{number}" for number in range(PAGES_COMPARED + 5)}
     lines = told(before, {path: f"{text}!" for path, text in before.items()})
-    assert f"And {PAGES_COMPARED + 1 - CHANGES_TOLD} more changes." in lines
+    assert f"And {PAGES_COMPARED + 1 - CHANGES_NAMED} more changes." in lines
     assert len(pages_to_read(_release(_bytes(before)), _release({}))) == PAGES_COMPARED
 
 
@@ -235,7 +235,7 @@ async def test_hostile_pages_take_no_time(piece: str) -> None:
     async with asyncio.timeout(HANG_SECONDS):
         lines = await asyncio.to_thread(home, page, page[len(piece) :] + "x")
         lines += await asyncio.to_thread(home, "", page)
-    assert len(lines) <= 2 * (CHANGES_TOLD + 2)
+    assert len(lines) <= 2 * (CHANGES_NAMED + 2)
     assert all(len(line) < 400 for line in lines)
 
 

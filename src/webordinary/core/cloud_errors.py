@@ -40,7 +40,7 @@ NO_CREDENTIALS = (
 )
 
 
-def meaning(code: str, told: str = "") -> str:
+def meaning(code: str, message: str = "") -> str:
     """Say in a sentence what went wrong and what to do; "" for what is about one service only."""
     if code in CREDENTIALS:
         return (
@@ -48,7 +48,7 @@ def meaning(code: str, told: str = "") -> str:
             "it goes on when they are renewed."
         )
     if code in DENIED:
-        why = f" ({told})" if told else ""
+        why = f" ({message})" if message else ""
         return f"this role may not do that{why}. Nothing is lost; grant it, and it goes on."
     if code in THROTTLED:
         return "the cloud asks us to slow down. Nothing is lost; the call may be repeated."

@@ -58,7 +58,7 @@ class LiveFacts:
 
 @dataclass(frozen=True, slots=True)
 class SessionMemory:
-    """What the next job of a conversation is told of those before it."""
+    """What the next job of a conversation knows of those before it."""
 
     agent: str = ""
     agent_session: str = ""  # the blob that holds the agent's own session

@@ -47,7 +47,7 @@ def with_text(value: T, change: Callable[[str], str]) -> T:
 
 
 @cache
-def _reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - a type is told by nothing else
+def _reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - any type
     """How a type is read, worked out once: a page reads hundreds of them."""
     if get_origin(kind) is tuple:
         item = _reader(get_args(kind)[0])

@@ -1,4 +1,4 @@
-"""What a letter is told when it is owed, a class for each of the things that it can be about."""
+"""What a letter is made from, kept when it is owed: a class for each thing that it can be about."""
 
 from __future__ import annotations
 

@@ -22,12 +22,12 @@ class _Repeated:
     """One reason, and what fails because of it."""
 
     began_at: float
-    told_at: float
+    logged_at: float
     met_at: float
     doings: set[tuple[str, str]] = field(default_factory=set)
     times: int = 0  # since it began
-    untold: int = 0
-    is_told: bool = False  # since it began
+    unlogged: int = 0
+    is_logged: bool = False  # since it began
 
 
 class LogThrottle:
@@ -46,16 +46,16 @@ class LogThrottle:
         reason = error.reason if isinstance(error, BackendUnavailable) else str(error)
         trouble = self._known.setdefault(reason, _Repeated(now, NEVER, now))
         if not trouble.doings:
-            trouble.began_at, trouble.times, trouble.is_told = now, 0, False
+            trouble.began_at, trouble.times, trouble.is_logged = now, 0, False
         trouble.doings.add((doing, about))
         trouble.met_at = now
         trouble.times += 1
-        trouble.untold += 1
-        if now - trouble.told_at < self._every_seconds:
+        trouble.unlogged += 1
+        if now - trouble.logged_at < self._every_seconds:
             return
-        again = f" ({trouble.untold} times since the last word of it)" if trouble.untold > 1 else ""
+        again = f" ({trouble.unlogged} times since the last word of it)" if trouble.unlogged > 1 else ""
         self._log.warning("%s%s: %s%s", f"{about}: " if about else "", doing, error, again)
-        trouble.told_at, trouble.untold, trouble.is_told = now, 0, True
+        trouble.logged_at, trouble.unlogged, trouble.is_logged = now, 0, True
 
     def over(self, doing: str, about: str = "") -> None:
         """Note that this works. A trouble is over when all that failed works, or was not met for a minute."""
@@ -69,8 +69,8 @@ class LogThrottle:
                 trouble.doings.clear()
             if trouble.doings:
                 continue
-            if was_there and trouble.is_told and trouble.times > 1:
+            if was_there and trouble.is_logged and trouble.times > 1:
                 after = span(trouble.met_at - trouble.began_at)
                 self._log.info("all works again, after %s and %d failures", after, trouble.times)
-            if now - trouble.told_at >= self._every_seconds:
+            if now - trouble.logged_at >= self._every_seconds:
                 del self._known[reason]

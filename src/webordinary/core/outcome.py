@@ -24,7 +24,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Trying again would not help. Only of a kind `DECLINED` the reason is told to the person who asked."""
+    """Trying again would not help. Only of a kind `DECLINED` the reason is in the letter."""
 
     reason: str
     facts: Facts = NO_FACTS

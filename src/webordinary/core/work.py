@@ -99,7 +99,7 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """The agent can't do this and changed nothing; of kind `DECLINED` its reason is told to who asked."""
+    """The agent can't do this and changed nothing; of kind `DECLINED` its reason is in the letter."""
 
     reason: str
     kind: FailureKind = FailureKind.DECLINED
@@ -138,7 +138,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file before and after. Content is None where there is none or where it is too large to be told."""
+    """A file before and after. Content is None where there is none or where it is too large."""
 
     path: str
     kind: ChangeKind

@@ -83,7 +83,7 @@ class Hub:
             changed = [topic for topic in now if before is not None and now[topic] != before[topic]]
             before = now
             for listener in self._listeners:
-                listener.tell(changed)
+                listener.notify(changed)
 
     async def _seen(self) -> Mapping[str, object] | None:
         """A value for each topic that differs when a page about it would look different."""
@@ -122,7 +122,7 @@ class Listener:
         self._topics: set[str] = set()
         self._woken = asyncio.Event()
 
-    def tell(self, topics: Iterable[str]) -> None:
+    def notify(self, topics: Iterable[str]) -> None:
         """These changed."""
         self._topics.update(topics)
         if self._topics:

@@ -1,4 +1,4 @@
-"""Automatic mail that comes in: which is set aside, who is told so, and which letter of ours came back."""
+"""Automatic mail that comes in: which is set aside, who is asked, and which letter of ours came back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DAY_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A mail that is kept and becomes nothing; perhaps its sender is told so."""
+    """A mail that is kept and becomes nothing; perhaps its sender is asked."""
 
     reason: str
     ask: Callable[[MailRecord], Letter] | None = None

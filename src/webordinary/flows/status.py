@@ -15,7 +15,7 @@ from webordinary.core.views import JobView
 from webordinary.ports.backend import Backend
 from webordinary.work.prompt import gist
 
-JOBS_SEEN = 50  # the latest of a lane; who has more waiting or unpublished is told of these
+JOBS_SEEN = 50  # the latest of a lane; of more that wait or are unpublished, these are in the letter
 LANES_SEEN = 20
 
 

@@ -54,8 +54,8 @@ class SesMailer:
 
 
 def _judged(error: ClientError) -> TryLater | Rejected:
-    told = error.response.get("Error", {})
-    code, text = str(told.get("Code", "")), str(told.get("Message", ""))
+    details = error.response.get("Error", {})
+    code, text = str(details.get("Code", "")), str(details.get("Message", ""))
     words = storable(" ".join(f"the mail service answered {code} {text}".split()))[:REASON_CHARACTERS]
     if code in _ABOUT_THE_LETTER and _NOT_VERIFIED not in text:
         return Rejected(words)

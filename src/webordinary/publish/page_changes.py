@@ -20,7 +20,7 @@ from webordinary.core.release import Release
 from webordinary.core.text import one_line
 from webordinary.publish.files import is_page
 
-CHANGES_TOLD = 12  # the rest is counted
+CHANGES_NAMED = 12  # the rest is counted
 PAGES_COMPARED = 300
 COMPARED_BYTES = 24_000_000  # of all pages together, before and after
 PARSED_BYTES = 6_000_000  # of them; pages that changed like one before need not be
@@ -89,7 +89,7 @@ def pages_to_read(before: Release | None, after: Release) -> list[str]:
 
 def page_changes(before: Version, after: Version, mailed: Mapping[str, str]) -> list[PageChange]:
     """Tell what changed, most visible first. `mailed` are the mail's files by sha256, as they were called."""
-    return _Comparison(before, after, mailed).told()
+    return _Comparison(before, after, mailed).changes()
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class _Comparison:
     known: dict[tuple[str, bytes, bytes], list[PageChange]] = field(default_factory=dict)  # by what differs
     parsed: int = 0
 
-    def told(self) -> list[PageChange]:
+    def changes(self) -> list[PageChange]:
         old, new = self.before.files, self.after.files
         pages = [path for path in sorted(new, key=_home_first) if is_page(path)]
         both = [path for path in pages if path in old]
@@ -244,8 +244,8 @@ def _headings_and_title(was: PageOutline, now: PageOutline) -> Iterator[PageChan
     if headed:
         kind = Kind.TITLE_AND_HEADING if now.title == new and was.title != now.title else Kind.HEADING
         yield PageChange(kind, old=one_line(old, TEXT_CHARACTERS), new=one_line(new, TEXT_CHARACTERS))
-    told = headed and (new in now.title or now.title == was.title)
-    if was.title != now.title and now.title and not told:
+    is_said = headed and (new in now.title or now.title == was.title)
+    if was.title != now.title and now.title and not is_said:
         yield PageChange(
             Kind.TITLE, old=one_line(was.title, TEXT_CHARACTERS), new=one_line(now.title, TEXT_CHARACTERS)
         )
@@ -389,7 +389,7 @@ def _file_name(src: str) -> str:
 
 
 def _bounded(changes: list[PageChange], last: list[PageChange]) -> list[PageChange]:
-    more = len(changes) - CHANGES_TOLD
+    more = len(changes) - CHANGES_NAMED
     if more > 1:
-        changes = [*changes[:CHANGES_TOLD], PageChange(Kind.MORE, count=more)]
+        changes = [*changes[:CHANGES_NAMED], PageChange(Kind.MORE, count=more)]
     return [*changes, *last]

@@ -56,16 +56,10 @@ def several_lines(text: str, *, lines: int, characters: int) -> str:
     return shortened(short if len(kept) <= lines else f"{short}\n{ELLIPSIS}", characters)
 
 
-def items(text: str, *, characters: int) -> list[str]:
-    """Read a list of one item a line."""
-    lines = (one_line(line, characters) for line in _LINE_ENDS.sub("\n", text).split("\n"))
-    return [line for line in lines if line]
-
-
 def for_people(text: str, worker: str = "") -> str:
     """Leave out what only those want to see who look after the machines: traces, git's words, places on disk.
 
-    Agents are told to write for the owner of a site. Programs that are not are let speak to them as well.
+    Agents are asked to write for the owner of a site; programs that are not may run in their place.
     """
     kept: list[str] = []
     in_trace = False

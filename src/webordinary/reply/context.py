@@ -172,8 +172,8 @@ def _ended(letter: Letter, ending: Ending, case: Case, say: Phrases) -> dict[str
     edited = letter.kind is LetterKind.DONE and (job is None or job.intent is Intent.EDIT)
     changes = facts.preview.changes if facts.preview else ()
     # What is different is said once: what the pages show or, if that says little, the agent's words.
-    is_told = any(change.kind not in VAGUE for change in changes)
-    summary = _agents_words(ending, job) if edited and not is_told else ""
+    is_described = any(change.kind not in VAGUE for change in changes)
+    summary = _agents_words(ending, job) if edited and not is_described else ""
     return {
         **_failed(ending, job, say),
         "unfinished": bool(facts.unfinished and facts.unfinished.files),

@@ -17,7 +17,7 @@ ABOUT_A_JOB = FINAL_LETTERS | {LetterKind.ACCEPTED}
 # Kind words that nobody misses when there are too many: the answer itself follows.
 COURTESIES = frozenset({LetterKind.ACCEPTED})
 
-# What is told to people whom no project may know.
+# Answers to people whom no project may know.
 TO_STRANGERS = frozenset({LetterKind.REFUSED, LetterKind.UNREADABLE})
 # What somebody else's mail can make us send to an address, and what nobody misses the tenth time.
 UNASKED = TO_STRANGERS | {LetterKind.CONFIRM, LetterKind.SET_ASIDE, LetterKind.OVER_QUOTA}
@@ -31,7 +31,7 @@ class SendingLimits:
     poll_seconds: float = 2.0  # how long a look for letters lasts, and so how long stopping may take
     hold_seconds: float = 180.0  # nobody else is given a letter for so long ...
     send_seconds: float = 60.0  # ... and handing it over must be over well before
-    stop_seconds: float = 20.0  # what is being sent when told to stop may take so long
+    stop_seconds: float = 20.0  # after a stop, what is being sent may take so long
 
     replies_per_hour: int = 30  # in one conversation, so many at once too; half of that for courtesies
     letters_per_hour: int = 60  # to one address, of every kind

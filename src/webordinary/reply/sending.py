@@ -88,7 +88,7 @@ Fate = Out | Postponed | Abandoned | LeftAlone
 
 
 class Sender:
-    """Sends what is owed, several letters at once, until told to stop."""
+    """Sends what is owed, several letters at once, until it is stopped."""
 
     def __init__(self, office: Office, name: str) -> None:
         """Send once `run` is called. The name is shown to people as who holds a letter."""
@@ -103,7 +103,7 @@ class Sender:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Send until told to stop. One bad letter never stops the others."""
+        """Send until stopped. One bad letter never stops the others."""
         try:
             while not self._stopping.is_set():
                 try:

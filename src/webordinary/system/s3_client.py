@@ -80,12 +80,12 @@ def translated(doing: str) -> Iterator[None]:
         yield
     except ClientError as error:
         said = error.response.get("Error", {})
-        code, told = str(said.get("Code", "")), str(said.get("Message", ""))
+        code, message = str(said.get("Code", "")), str(said.get("Message", ""))
         if code in _CONFLICTS:
             raise Conflict(doing) from error
         if code in _MISSING:
             raise NotFound(f"{doing}: it is not there") from error
-        why = meaning(code, told) or f"the object store answered {code} {told}".rstrip(". ") + "."
+        why = meaning(code, message) or f"the object store answered {code} {message}".rstrip(". ") + "."
         raise BackendUnavailable(f"{doing}: {why}", why) from error
     except (NoCredentialsError, PartialCredentialsError) as error:
         raise BackendUnavailable(f"{doing}: {NO_CREDENTIALS}", NO_CREDENTIALS) from error

@@ -12,8 +12,8 @@ from webordinary.ports.agent import Agent, AgentRun
 from webordinary.ports.handler import Stop
 from webordinary.ports.journal import Journal
 
-TELL_EVENTS_MAX = 50  # in one write
-TELL_QUIET_SECONDS = 0.2  # events that come together are kept together
+BATCH_EVENTS_MAX = 50  # in one write
+BATCH_QUIET_SECONDS = 0.2  # events that come together are kept together
 
 
 async def run_agent(
@@ -22,15 +22,15 @@ async def run_agent(
     """Run the agent to its end; cancelled, no process of it is left."""
     run = await agent.start(errand, room)
     stopping = asyncio.create_task(_interrupt_when_asked(run, stop), name="interrupt")
-    telling = asyncio.create_task(_tell(run, delivery, journal), name="events")
+    recording = asyncio.create_task(_record(run, delivery, journal), name="events")
     try:
         result = await run.result()
-        await telling
+        await recording
         return result
     finally:
-        for task in (stopping, telling):
+        for task in (stopping, recording):
             task.cancel()
-        await asyncio.gather(stopping, telling, return_exceptions=True)
+        await asyncio.gather(stopping, recording, return_exceptions=True)
 
 
 async def _interrupt_when_asked(run: AgentRun, stop: Stop) -> None:
@@ -38,7 +38,7 @@ async def _interrupt_when_asked(run: AgentRun, stop: Stop) -> None:
     await run.interrupt()
 
 
-async def _tell(run: AgentRun, delivery: Delivery, journal: Journal) -> None:
+async def _record(run: AgentRun, delivery: Delivery, journal: Journal) -> None:
     """Keep what the agent tells. A store that is away for a moment costs events, never the work."""
     waiting: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
 
@@ -64,8 +64,8 @@ async def _batch(waiting: asyncio.Queue[AgentEvent | None]) -> list[AgentEvent]:
         return []
     batch = [first]
     with suppress(TimeoutError):
-        async with asyncio.timeout(TELL_QUIET_SECONDS):
-            while len(batch) < TELL_EVENTS_MAX:
+        async with asyncio.timeout(BATCH_QUIET_SECONDS):
+            while len(batch) < BATCH_EVENTS_MAX:
                 event = await waiting.get()
                 if event is None:
                     waiting.put_nowait(None)

@@ -1,4 +1,4 @@
-"""What the agent is told. The member's own words are the order; everything else is fenced as data."""
+"""The prompt. The member's own words are the order; everything else is fenced as data."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from webordinary.ports.workspaces import Aside
 from webordinary.work.prompt import gist
 
 NAMED_MAX, PATH_CHARACTERS = 3, 80  # files that are named in one sentence
-UNFINISHED_MAX = 5  # jobs that the next one is told of
+UNFINISHED_MAX = 5  # jobs that the next one hears of
 REQUEST_CHARACTERS, WHY_CHARACTERS = 2_000, 1_000  # of each that is carried on
 
 
@@ -36,7 +36,7 @@ def left_unfinished(
 ) -> Facts:
     """What is left when a job's work did not come into the site: what was kept of it, where, and why.
 
-    The agent's session may believe otherwise, so the conversation is told; the lane's next job is, too.
+    The agent's session may believe otherwise: the conversation's next job is given this, and the lane's.
     """
     kept = f"; {kept_in_words(aside.files)} are kept aside as {aside.ref}" if aside else ""
     reason = gist(why).rstrip(".") or "interrupted"

@@ -95,7 +95,7 @@ class ClaudeRun:
             raise
 
     async def _run(self) -> AgentResult:
-        self._tell(outcomes.event(EventKind.STARTED, f"Claude Code with {self._options.model}"))
+        self._emit(outcomes.event(EventKind.STARTED, f"Claude Code with {self._options.model}"))
         try:
             with contextlib.ExitStack() as stack:
                 name = stack.enter_context(tempfile.TemporaryDirectory(prefix="webordinary-claude-"))
@@ -128,7 +128,7 @@ class ClaudeRun:
             if self._asked or not _is_history_refused(heard):
                 return await self._outcome(launch, heard)
         if self._errand.resume is not None:
-            self._tell(outcomes.event(EventKind.WARNED, FORGOTTEN))
+            self._emit(outcomes.event(EventKind.WARNED, FORGOTTEN))
             prompt = "\n\n".join(filter(None, (self._errand.recap, self._errand.prompt)))
         else:
             prompt = self._errand.prompt
@@ -146,7 +146,7 @@ class ClaudeRun:
     async def _try(self, launch: Launch, prompt: str, resume: str | None) -> Heard:
         if self._asked:
             return Heard()
-        self._attempt = Attempt(launch, lambda message: self._tell_message(message, launch))
+        self._attempt = Attempt(launch, lambda message: self._emit_message(message, launch))
         heard = await self._attempt.run(prompt, resume)
         self._cost += outcomes.cost_of(heard.result)
         return heard
@@ -169,11 +169,11 @@ class ClaudeRun:
     async def _session(self, launch: Launch, heard: Heard) -> bytes | None:
         return await asyncio.to_thread(launch.transcripts.pack, heard.session)
 
-    def _tell_message(self, message: Message, launch: Launch) -> None:
+    def _emit_message(self, message: Message, launch: Launch) -> None:
         for event in outcomes.events_of(message, launch.seen.tree):
-            self._tell(event)
+            self._emit(event)
 
-    def _tell(self, event: AgentEvent) -> None:
+    def _emit(self, event: AgentEvent) -> None:
         """Keep an event for whoever listens, or drop it if nobody keeps up."""
         if self._events.qsize() < EVENTS_MAX:
             self._events.put_nowait(event)

@@ -47,7 +47,7 @@ class Callbacks:
     async def try_now(self, owed: Item) -> bool:
         """Give the word; if that fails, a sweep will."""
         try:
-            await self.tell(owed["taskToken"], owed)
+            await self.send(owed["taskToken"], owed)
             key = {"about": owed["about"], "kind": CALLBACK}
             await self._dynamo.delete(self._settings.outbox, key, {"taskToken": owed["taskToken"]})
         except WebordinaryError as error:
@@ -55,7 +55,7 @@ class Callbacks:
             return False
         return True
 
-    async def tell(self, token: str, job: Item) -> None:
+    async def send(self, token: str, job: Item) -> None:
         """Tell a job's end to whoever waits with this token."""
         state = JobState(job["state"])
         try:

@@ -52,7 +52,7 @@ class Lanes:
             for attempt in range(ATTEMPTS):
                 model = await self.read(needs, also)
                 if tried is not None and tried.was_written(model):
-                    await self._hints.told(tried.model, tried.made)
+                    await self._hints.announce(tried.model, tried.made)
                     return tried.answer
                 model.letters_known |= owed_before
                 answer, token = verb(model), new_token()
@@ -102,7 +102,7 @@ class Lanes:
         """Write what a verb changed, all or nothing; then tell those who wait for it."""
         if made.writes:
             await self.dynamo.transact(made.writes, token)
-        await self._hints.told(model, made)
+        await self._hints.announce(model, made)
 
     async def pause(self, attempt: int) -> None:
         """Step aside for a moment, longer and longer."""

@@ -184,7 +184,7 @@ class Claiming:
         if not self._pressure.known:
             waiting = await self._waiting()
             self._pressure.saw((await self._lanes.read(Needs(waiting))).lanes.values() if waiting else ())
-        return self._pressure.told()
+        return self._pressure.current()
 
     # --- sweeping ---------------------------------------------------------------------------------
 

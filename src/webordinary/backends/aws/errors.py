@@ -112,9 +112,9 @@ def _of_client_error(
             "`webordinary cloud setup` makes it, or look at the prefix, region and account in the settings."
         )
     if code in NOT_THERE:
-        told = str(response.get("Error", {}).get("Message", "")).rstrip(".") or "there is no such thing"
+        message = str(response.get("Error", {}).get("Message", "")).rstrip(".") or "there is no such thing"
         return NotFound(
-            f"{what}: {told}. Nothing was changed; look at the name, region and account in the settings"
+            f"{what}: {message}. Nothing was changed; look at the name, region and account in the settings"
         )
     why = _why(code, response)
     return BackendUnavailable(f"{what}: {why}", why)
@@ -142,8 +142,8 @@ def _changed(what: str, code: str, response: dict[str, Any]) -> WebordinaryError
 
 
 def _why(code: str, response: dict[str, Any]) -> str:
-    told = str(response.get("Error", {}).get("Message", ""))
-    if known := meaning(code, told):
+    message = str(response.get("Error", {}).get("Message", ""))
+    if known := meaning(code, message):
         return known
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return f"the cloud answered {status} {code} {told}".strip() + ". The call may be repeated."
+    return f"the cloud answered {status} {code} {message}".strip() + ". The call may be repeated."

@@ -27,13 +27,13 @@ class Hints:
         """Tell this process and the others."""
         self._wakeups, self._queues, self._callbacks, self._clock = wakeups, queues, callbacks, clock
 
-    async def told(self, model: Model, made: Changes) -> None:
+    async def announce(self, model: Model, made: Changes) -> None:
         """Tell what was written. The call that wrote it has succeeded, whatever happens here."""
         topics = set(model.topics)
         for lane, after in made.lanes.items():
             before = model.lanes_read.get(lane, {})
             try:
-                await self._tell_others(lane, before, after, topics)
+                await self._wake_others(lane, before, after, topics)
                 await self._show_the_dead(lane, model)
             except WebordinaryError as error:
                 log.warning("%s: nobody could be told at once, the next sweep does: %s", lane, error)
@@ -41,7 +41,7 @@ class Hints:
         for owed in made.callbacks:
             await self._callbacks.try_now(owed)
 
-    async def _tell_others(self, lane: Lane, before: Item, after: Item, topics: set[str]) -> None:
+    async def _wake_others(self, lane: Lane, before: Item, after: Item, topics: set[str]) -> None:
         if _newly_wanted(before, after):
             await self._queues.send_claim_request(lane, after["wantedFrom"] - self._clock.now())
         owner = before.get("containerId")

@@ -39,9 +39,9 @@ class AwsJournal:
         """See `Journal.tell`."""
         left = list(events)
         while True:
-            told = await self._tell_page(delivery, left[:PAGE_EVENTS])
+            kept_all = await self._tell_page(delivery, left[:PAGE_EVENTS])
             left = left[PAGE_EVENTS:]
-            if not told or not left:
+            if not kept_all or not left:
                 break
         self._wakeups.send([job_topic(delivery.job.id)])
 

@@ -177,7 +177,7 @@ class Listening:
         if token is not None:
             ended = await attach_token(self._lanes, lane, JobId(job), token)
             if ended is not None:
-                await self._callbacks.tell(token, ended)
+                await self._callbacks.send(token, ended)
 
     async def _put_aside(self, name: str, lane: Lane | None, message: Item, why: str) -> None:
         log.warning("a message in %s is not ours and was put to the dead letters: %s", name, why)

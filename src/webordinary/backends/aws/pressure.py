@@ -33,7 +33,7 @@ class Pressure:
         """Whether what was seen is good enough still."""
         return self._clock.now() - self._seen_at < self._good_for
 
-    def told(self) -> tuple[int, float]:
+    def current(self) -> tuple[int, float]:
         """Say how many lanes wait, and the longest wait in seconds."""
         now = self._clock.now()
         waits = [now - since for since in self._waiting_from if since <= now]

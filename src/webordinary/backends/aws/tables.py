@@ -126,8 +126,8 @@ async def _create(cloud: Cloud, table: Table, clock: Clock) -> None:
 
 
 async def _expire(cloud: Cloud, table: str, attribute: str) -> None:
-    told = await cloud.call("dynamodb", "describe_time_to_live", TableName=table)
-    if told["TimeToLiveDescription"]["TimeToLiveStatus"] in ("ENABLED", "ENABLING"):
+    answer = await cloud.call("dynamodb", "describe_time_to_live", TableName=table)
+    if answer["TimeToLiveDescription"]["TimeToLiveStatus"] in ("ENABLED", "ENABLING"):
         return
     await cloud.call(
         "dynamodb",

@@ -45,9 +45,9 @@ class StateMachine:
             )
         except ClientError as error:
             said = error.response.get("Error", {})
-            code, told = str(said.get("Code", "")), str(said.get("Message", ""))
+            code, message = str(said.get("Code", "")), str(said.get("Message", ""))
             if code != _STARTED_BEFORE:
-                why = meaning(code, told) or f"the state machine answered {code}."
+                why = meaning(code, message) or f"the state machine answered {code}."
                 raise BackendUnavailable(
                     f"the execution for mail {mail} could not be started: {why} Its job {job} is stored and "
                     f"will be carried out; {FOLLOWED}."

@@ -139,12 +139,12 @@ class MemoryJournal:
         current = row and (row.state, row.fence, row.attempt)
         if row is None or current != (JobState.RUNNING, delivery.claim.fence, delivery.attempt):
             raise ClaimLost(f"job {delivery.job.id} does not run under this claim")
-        told = self._events.setdefault(delivery.job.id, [])
-        kept = sum(event.attempt == delivery.attempt for event in told)
+        kept_events = self._events.setdefault(delivery.job.id, [])
+        kept = sum(event.attempt == delivery.attempt for event in kept_events)
         for event in events[: max(EVENTS_MAX - kept, 0)]:
             text = storable(event.text[:EVENT_CHARACTERS])
-            number = len(told) + 1
-            told.append(KeptEvent(number, self._clock.now(), delivery.attempt, event.kind, text))
+            number = len(kept_events) + 1
+            kept_events.append(KeptEvent(number, self._clock.now(), delivery.attempt, event.kind, text))
         self._wakeups.send([job_topic(delivery.job.id)])
 
     async def events(self, job: JobId, *, after: int = 0, limit: int, wait: float = 0.0) -> list[KeptEvent]:

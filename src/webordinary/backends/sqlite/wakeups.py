@@ -73,7 +73,7 @@ class SocketWakeups:
         for topic in topics:
             by_kind.setdefault(_kind(topic), []).append(topic)
         for kind, some in by_kind.items():
-            self._tell(peers.get(kind, ()), some)
+            self._notify(peers.get(kind, ()), some)
 
     def close(self) -> None:
         """Stop listening."""
@@ -148,7 +148,7 @@ class SocketWakeups:
                         self._peers.setdefault(kind, []).append(str(peer))
         return self._peers
 
-    def _tell(self, peers: Iterable[str], topics: list[str]) -> None:
+    def _notify(self, peers: Iterable[str], topics: list[str]) -> None:
         message = "\n".join(topics).encode()
         if len(message) > DATAGRAM_BYTES:
             message = EVERYTHING

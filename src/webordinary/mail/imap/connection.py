@@ -118,7 +118,9 @@ class ImapConnection:
         except imaplib.IMAP4.abort:
             raise
         except imaplib.IMAP4.error as error:
-            said = told(error).replace(account.password, "...") if account.password else told(error)
+            said = (
+                error_text(error).replace(account.password, "...") if account.password else error_text(error)
+            )
             if _TRY_LATER.search(said):
                 raise MailboxUnavailable(said) from None
             raise LoginRefused(
@@ -133,7 +135,9 @@ class ImapConnection:
         except imaplib.IMAP4.readonly:
             status, said = client.select(folder, readonly=True)
         if status != "OK":
-            raise MailboxUnavailable(f"the folder {self._account.folder} can't be opened: {told(said[-1])}")
+            raise MailboxUnavailable(
+                f"the folder {self._account.folder} can't be opened: {error_text(said[-1])}"
+            )
         mails = _number(client.untagged_responses.get("EXISTS"))
         validity = _number(client.untagged_responses.get("UIDVALIDITY"))
         uid_next = _number(client.untagged_responses.get("UIDNEXT"))
@@ -286,9 +290,9 @@ class ImapConnection:
         except imaplib.IMAP4.abort:
             raise
         except imaplib.IMAP4.error as error:
-            raise MailboxRefused(told(error)) from None
+            raise MailboxRefused(error_text(error)) from None
         if status != "OK":
-            raise MailboxRefused(told(answer[-1]))
+            raise MailboxRefused(error_text(answer[-1]))
         return [item for item in answer if item is not None]
 
 
@@ -300,7 +304,9 @@ def probe(account: ImapAccount) -> str:
     except MailboxUnavailable:
         raise
     except Exception as error:
-        raise MailboxUnavailable(f"{account.host}:{account.port} can't be used: {told(error)}") from error
+        raise MailboxUnavailable(
+            f"{account.host}:{account.port} can't be used: {error_text(error)}"
+        ) from error
     finally:
         connection.hang_up()
     told_at_once = (
@@ -311,7 +317,7 @@ def probe(account: ImapAccount) -> str:
     )
 
 
-def told(error: object) -> str:
+def error_text(error: object) -> str:
     """What the server said, or what became of it, as one short line."""
     if isinstance(error, Exception) and error.args:
         error = error.args[0] if len(error.args) == 1 else error

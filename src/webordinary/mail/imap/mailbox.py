@@ -29,7 +29,7 @@ from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.mail import Envelope, MailRecord
 from webordinary.intake.headers import envelope_of, names_us
 from webordinary.intake.limits import MAIL_BYTES
-from webordinary.mail.imap.connection import ImapAccount, ImapConnection, told
+from webordinary.mail.imap.connection import ImapAccount, ImapConnection, error_text
 from webordinary.mail.imap.pace import PollPace, Retries, slower
 from webordinary.ports.checkpoints import Checkpoint, Checkpoints
 from webordinary.ports.clock import Clock
@@ -39,7 +39,7 @@ log = logging.getLogger("webordinary.gateway")
 T = TypeVar("T")
 
 READING = "reading it"
-TELL_EVERY_SECONDS = 3600.0
+LOG_EVERY_SECONDS = 3600.0
 STEADY_SECONDS = 60.0  # a connection that lived so long was a good one
 IDLE_DEATHS_MAX = 3  # in a row; then the server's IDLE is not used
 UNSURE_TIMES_MAX = 8  # about five hours; then a sender that can't be looked up is doubted for good
@@ -86,7 +86,7 @@ class ImapPoller:
         self._account, self._door, self._addresses = account, door, addresses
         self._checkpoints, self._clock, self._pace = checkpoints, clock, pace or PollPace()
         self._about = f"the mailbox of {account.user} at {account.host}"
-        self._throttle = LogThrottle(log, clock.monotonic, TELL_EVERY_SECONDS)
+        self._throttle = LogThrottle(log, clock.monotonic, LOG_EVERY_SECONDS)
         self._checkpoint: Checkpoint | None = None
         # By UID; all of it is forgotten when UIDs change their meaning.
         self._received: set[int] = set()
@@ -336,8 +336,8 @@ class ImapPoller:
 
     def _postpone(self, uid: int, error: Exception) -> None:
         """Go on without this mail, and come back to it."""
-        tell = log.debug if self._retries.was_put_off(uid) else log.warning
-        tell("%s: it is tried again later: %s", self._mail(uid), told(error))
+        log_it = log.debug if self._retries.was_put_off(uid) else log.warning
+        log_it("%s: it is tried again later: %s", self._mail(uid), error_text(error))
         self._retries.put_off(uid)
 
     def _mail(self, uid: int) -> str:
@@ -359,7 +359,7 @@ async def _far(ask: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 - w
         except (MailboxRefused, MailboxUnavailable) as error:
             act = partial(answer.set_exception, error)
         except Exception as error:  # noqa: BLE001 - what a server sends may break anything
-            unavailable = MailboxUnavailable(told(error))
+            unavailable = MailboxUnavailable(error_text(error))
             unavailable.__cause__ = error
             act = partial(answer.set_exception, unavailable)
         with contextlib.suppress(RuntimeError):  # the loop is closed

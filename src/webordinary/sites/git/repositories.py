@@ -58,7 +58,7 @@ class GitRepositories:
         with _translated(target):
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=f".{project}-", dir=self._root) as folder:
-                with _full_disk_told(target):
+                with _full_disk_reported(target):
                     await self._make(Path(folder), starter)
                 try:
                     (Path(folder) / "mirror.git").rename(target)
@@ -85,14 +85,14 @@ class GitRepositories:
 @contextlib.contextmanager
 def _translated(target: Path) -> Iterator[None]:
     try:
-        with _full_disk_told(target):
+        with _full_disk_reported(target):
             yield
     except OSError as error:
         raise BackendUnavailable(f"{target} can't be made: {_reason(error)}") from error
 
 
 @contextlib.contextmanager
-def _full_disk_told(target: Path) -> Iterator[None]:
+def _full_disk_reported(target: Path) -> Iterator[None]:
     """Git has many words for a full disk, some without a reason: ask the disk, before it is cleared up."""
     try:
         yield

@@ -25,7 +25,7 @@ from webordinary.sites.git.messages import (
 from webordinary.sites.git.mirror import Mirror
 
 HISTORY_MAX = 1_000  # commits looked at
-FILES_TOLD = 3
+FILES_NAMED = 3
 _TURNED = {Intent.UNDO: "Taken back", Intent.REDO: "Brought back"}
 
 
@@ -178,7 +178,7 @@ async def reverted_before(
 
 def _in_the_way(files: tuple[bytes, ...], way: Intent) -> str:
     names = [storable(path.decode(errors="replace")) for path in files]
-    more = f" and {len(names) - FILES_TOLD} more" if len(names) > FILES_TOLD else ""
-    listed = ", ".join(names[:FILES_TOLD]) + more
+    more = f" and {len(names) - FILES_NAMED} more" if len(names) > FILES_NAMED else ""
+    listed = ", ".join(names[:FILES_NAMED]) + more
     word = "taken back" if way is Intent.UNDO else "brought back"
     return f"Later changes touch the same lines of {listed}, so this one can't be {word} by itself."

@@ -98,7 +98,7 @@ async def interrupt(stage: Stage) -> list[SceneCheck]:
         newer = await stage.mail(AMELIA, "Change the homepage title to Winter", reply_to=long)
         second = await stage.ended(newer, WITHIN_SECONDS)
         first = await stage.context.backend.ledger.job(long)
-        told = await stage.replied(long, LetterKind.PREEMPTED, WITHIN_SECONDS)
+        answered = await stage.replied(long, LetterKind.PREEMPTED, WITHIN_SECONDS)
         replied = await stage.replied(newer, LetterKind.DONE, WITHIN_SECONDS)
     stopped = (first.finished_at or float("inf")) - second.submitted_at
     return [
@@ -116,7 +116,7 @@ async def interrupt(stage: Stage) -> list[SceneCheck]:
         _is(second, JobState.DONE),
         _published(stage, AMELIA, "<title>Winter</title>"),
         _published(stage, AMELIA, "<h2>Work of this winter</h2>"),
-        SceneCheck(told, "the sender was told that the first is carried out with the second"),
+        SceneCheck(answered, "the sender was told that the first is carried out with the second"),
         SceneCheck(replied and bool(second.facts.also), "and got one reply that tells of both"),
     ]
 
