@@ -61,15 +61,17 @@ class Watched:
 
 @contextmanager
 def counted_programs(notes: Callable[[], Notes]) -> Iterator[None]:
-    """Count the programs that this process starts."""
-    real = asyncio.create_subprocess_exec
+    """Count the programs that this process starts: whoever starts one asks the loop."""
+    real = asyncio.BaseEventLoop.subprocess_exec
 
-    async def counting(*arguments: Any, **options: Any) -> asyncio.subprocess.Process:  # noqa: ANN401 - passed on
+    async def counting(loop: asyncio.BaseEventLoop, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - passed on
         notes().programs += 1
-        return await real(*arguments, **options)
+        return await real(loop, *arguments, **options)
 
-    asyncio.create_subprocess_exec = counting
+    asyncio.BaseEventLoop.subprocess_exec = counting  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        asyncio.create_subprocess_exec = real
+        asyncio.BaseEventLoop.subprocess_exec = real  # type: ignore[method-assign]
+    if not notes().programs:
+        raise RuntimeError("a job on a site started no program: they are counted in the wrong place")
