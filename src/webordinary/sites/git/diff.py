@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from webordinary.core.errors import WebordinaryError
 from webordinary.core.text import storable
 from webordinary.core.work import ChangeKind, FileChange
+from webordinary.sites.git.conventions import UNFINISHED, seen
 from webordinary.sites.git.mirror import Mirror
-from webordinary.sites.git.names import UNFINISHED, seen
 from webordinary.sites.git.process import GitResult
 
 FILES_MAX = 200

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 
 from webordinary.core.claim import Claim
 from webordinary.core.errors import BackendUnavailable, ClaimLost
+from webordinary.sites.git.conventions import Names
 from webordinary.sites.git.mirror import KnownRefs, Mirror, Update
-from webordinary.sites.git.names import Names
 
 TRIES_MAX = 20  # other lanes of a project push in between; each try is a few round trips
 T = TypeVar("T")

@@ -9,10 +9,9 @@ from webordinary.core.claim import Delivery
 from webordinary.core.job import JobId
 from webordinary.core.text import storable
 from webordinary.ports.workspaces import Unresolved, Workspace
-from webordinary.sites.git.messages import Kept, merge_message
+from webordinary.sites.git.conventions import EDIT, MAIN_SEEN, Kept, merge_message
+from webordinary.sites.git.conventions import seen as seen_ref
 from webordinary.sites.git.mirror import KnownRefs, Mirror
-from webordinary.sites.git.names import EDIT, MAIN_SEEN
-from webordinary.sites.git.names import seen as seen_ref
 from webordinary.sites.git.tree import Tree
 
 EARLIER_COMMITS_MAX = 200  # searched for what an earlier attempt at a job made

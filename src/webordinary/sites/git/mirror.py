@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from webordinary.core.errors import BackendUnavailable, BadInput, NotFound, WebordinaryError
 from webordinary.ports.clock import Clock
-from webordinary.sites.git.messages import FORMAT, NAME, Kept, author_line
-from webordinary.sites.git.names import EDIT, MAIN_SEEN, Names, seen
+from webordinary.sites.git.conventions import EDIT, FORMAT, MAIN_SEEN, NAME, Kept, Names, author_line, seen
 from webordinary.sites.git.process import (
     NETWORK_SECONDS,
     OUTPUT_BYTES,

@@ -13,7 +13,7 @@ from pathlib import Path
 from webordinary.core.errors import BackendUnavailable, NotFound, StoreFull
 from webordinary.core.lane import Lane
 from webordinary.ports.clock import Clock
-from webordinary.sites.git.messages import NAME
+from webordinary.sites.git.conventions import NAME
 from webordinary.sites.git.mirror import Mirror
 from webordinary.sites.git.process import in_thread
 from webordinary.sites.git.sanitize_tree import remove, scrub

@@ -11,7 +11,7 @@ from webordinary.core.job import Intent, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.text import one_line, storable
 from webordinary.ports.workspaces import CannotRevert, Made, Reverted, Signed
-from webordinary.sites.git.messages import (
+from webordinary.sites.git.conventions import (
     GIST_CHARACTERS,
     JOB,
     LANE,

@@ -26,12 +26,11 @@ from webordinary.ports.workspaces import (
     Workspace,
 )
 from webordinary.sites.git import diff, undo
+from webordinary.sites.git.conventions import EDIT, Names, checked_commit, message_of
 from webordinary.sites.git.eviction import make_room
 from webordinary.sites.git.fencing import Fenced, PushPlan
 from webordinary.sites.git.merge import UPSTREAM, commit_of, joined, named, with_upstream
-from webordinary.sites.git.messages import message_of
 from webordinary.sites.git.mirror import KnownRefs, Mirror, MirrorDamaged, Update
-from webordinary.sites.git.names import EDIT, Names, checked_commit
 from webordinary.sites.git.process import in_thread
 from webordinary.sites.git.sanitize_tree import remove
 from webordinary.sites.git.tree import Tree, with_markers
