@@ -17,8 +17,8 @@ from webordinary.core.site import Session
 from webordinary.mail.folder_mailer import FolderMailer
 from webordinary.ports.backend import Backend
 from webordinary.ports.mailer import Mailer
-from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
+from webordinary.reply.sending_limits import SendingLimits
 
 QUICK = SendingLimits(poll_seconds=0.05, hold_seconds=30.0, send_seconds=5.0, stop_seconds=5.0)
 

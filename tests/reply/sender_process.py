@@ -10,8 +10,8 @@ from webordinary.backends.sqlite.open import open_sqlite
 from webordinary.core.limits import Limits
 from webordinary.mail.folder_mailer import FolderMailer
 from webordinary.ports.mailer import Sent, TryLater
-from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
+from webordinary.reply.sending_limits import SendingLimits
 from webordinary.system.clock import SystemClock
 
 HOLD_SECONDS = 1.0

@@ -12,7 +12,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailState, SessionId
 from webordinary.core.outcome import Done
 from webordinary.ports.mailer import Sent, TryLater
-from webordinary.reply.rules import SendingLimits
+from webordinary.reply.sending_limits import SendingLimits
 
 Cause = Callable[[Post, str], Awaitable[None]]
 MEMBER, VICTIM = "amelia@flowers.example", "scott@flowers.example"

@@ -22,7 +22,7 @@ from webordinary.core.mail import Letter, LetterKind, MailId, MailState
 from webordinary.core.outcome import Done, Failed, Preempted
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.reply.compose import compose, message_id_of
-from webordinary.reply.rules import SendingLimits
+from webordinary.reply.sending_limits import SendingLimits
 
 
 def relay(inbox: Inbox) -> SmtpRelay:

@@ -30,7 +30,7 @@ from webordinary.ports.outbox import Outbox
 from webordinary.ports.quotas import Bucket, Quotas
 from webordinary.reply.compose import Composed, Letterhead, LetterPicture, Unanswerable, When, compose
 from webordinary.reply.context import Case, newer_job, session_of
-from webordinary.reply.rules import ABOUT_A_JOB, COURTESIES, UNASKED, SendingLimits, why_not_send
+from webordinary.reply.sending_limits import ABOUT_A_JOB, COURTESIES, UNASKED, SendingLimits, why_not_send
 
 log = logging.getLogger("webordinary.sender")
 

@@ -26,8 +26,8 @@ from webordinary.ports.clock import Clock
 from webordinary.ports.mailer import Mailer
 from webordinary.ports.resolver import Resolver
 from webordinary.reply.compose import Letterhead
-from webordinary.reply.rules import SendingLimits
 from webordinary.reply.sending import Office, Sender
+from webordinary.reply.sending_limits import SendingLimits
 from webordinary.sites.images import PillowImages
 from webordinary.system.clock import SystemClock
 from webordinary.system.function_pool import FunctionPool

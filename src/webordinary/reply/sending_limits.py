@@ -1,4 +1,4 @@
-"""Which letters must not be sent, and which may wait. Loops of machines that answer each other end here."""
+"""How much is sent, which letters must not be, and which may wait. Loops of machines that answer end here."""
 
 from __future__ import annotations
 
