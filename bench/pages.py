@@ -40,12 +40,15 @@ def _slowest_first(asked: list[dict[str, Any]]) -> list[Row]:
     ordered = sorted(asked, key=lambda one: percentile(one["milliseconds"], 95), reverse=True)
     highs = [percentile(one["milliseconds"], 95) for one in ordered]
     rows = [row("page", f"slowest of {len(asked)} addresses, p95", "ms", highs[:1], at_most=AIM_MILLISECONDS)]
+    used = [percentile(one["cpu_milliseconds"], 50) for one in asked]
     rows.append(row("page", "the one in the middle, p95", "ms", [percentile(highs, 50)]))
+    rows.append(row("page", "the one that uses most CPU, p50", "ms", [max(used)]))
     for one in ordered[:SHOWN]:
         name, taken = one["address"], one["milliseconds"]
         high = percentile(taken, 95)
         rows.append(Row("page", f"{name}, p95", "ms", high, high, high, at_most=AIM_MILLISECONDS))
         rows.append(row("page", "... p50", "ms", taken))
+        rows.append(row("page", "... p50 of its CPU", "ms", one["cpu_milliseconds"]))
         if one["by_hand"]:
             rows.append(row("page", "... p50 of its queries by hand", "ms", one["by_hand"]))
     return rows
