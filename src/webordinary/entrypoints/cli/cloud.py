@@ -15,7 +15,7 @@ from webordinary.core.text import one_line
 from webordinary.core.waiting import counted, span
 from webordinary.entrypoints.cli.arguments import add_common, add_limit
 from webordinary.entrypoints.cli.context import Context, in_context
-from webordinary.entrypoints.cli.mails import TAKEN, taken_in
+from webordinary.entrypoints.cli.mails import show_taken_in
 from webordinary.entrypoints.cli.output import (
     GREEN,
     LINE_CHARACTERS,
@@ -303,14 +303,10 @@ async def _take(args: argparse.Namespace, context: Context) -> int:
             records.append(await take_key(context.settings, context.backend, key, trust_from=args.trust_from))
         except WebordinaryError as error:
             failed = failed or error
-    if args.json:
-        print_json(records)
-    else:
-        for record in records:
-            print(taken_in(record))
+    code = show_taken_in(args, records)
     if failed is not None:
         raise failed
-    return Exit.OK if all(record.state in TAKEN for record in records) else Exit.NO
+    return code
 
 
 def _text(name: str) -> str:

@@ -17,7 +17,7 @@ from functools import partial
 from webordinary.core.errors import BadInput, WebordinaryError
 from webordinary.entrypoints.cli.arguments import add_common
 from webordinary.entrypoints.cli.context import open_context
-from webordinary.entrypoints.cli.output import GREEN, RED, YELLOW, Exit, painted, print_json
+from webordinary.entrypoints.cli.output import GREEN, RED, YELLOW, Exit, painted, show
 from webordinary.operations.running import free_port, running
 from webordinary.sandbox import SandboxUnavailable, choose_sandbox, probe
 from webordinary.sites.camera import why_no_camera
@@ -76,12 +76,10 @@ def run_doctor(args: argparse.Namespace) -> int:
         findings += _mailbox(settings)
         is_local = platform_of(settings).traits.is_local
         findings += [_store(settings), *_ports(settings)] if is_local else _cloud(settings)
-    if args.json:
-        print_json(findings)
-    else:
-        for one in findings:
-            print(f"{painted(f'{one.mark.value:<8}', COLOURS[one.mark])} {one.what:<10} {one.text}")
-    return Exit.NO if any(one.mark is Mark.BAD for one in findings) else Exit.OK
+    words = "\n".join(
+        f"{painted(f'{one.mark.value:<8}', COLOURS[one.mark])} {one.what:<10} {one.text}" for one in findings
+    )
+    return show(args, findings, words, Exit.NO if any(one.mark is Mark.BAD for one in findings) else Exit.OK)
 
 
 def _settings(args: argparse.Namespace, findings: list[Finding]) -> Settings | None:

@@ -27,6 +27,7 @@ from webordinary.entrypoints.cli.output import (
     indented,
     painted,
     print_json,
+    show,
     state_colour,
     table,
 )
@@ -47,23 +48,15 @@ def configure_jobs(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def run_jobs(args: argparse.Namespace) -> int:
+async def run_jobs(args: argparse.Namespace, context: Context) -> int:
     """List."""
-    return in_context(args, _jobs)
-
-
-async def _jobs(args: argparse.Namespace, context: Context) -> int:
     ledger = context.backend.ledger
     before = (await ledger.job(JobId(args.before))).id if args.before else None
     state = JobState(args.state) if args.state else None
     if args.lane:
         await ledger.lane(args.lane)  # a lane nobody knows is worth a word
     jobs = await ledger.jobs(limit=args.limit, lane=args.lane, state=state, before=before)
-    if args.json:
-        print_json(jobs)
-    else:
-        print(jobs_table(jobs, context.clock.now()))
-    return Exit.OK
+    return show(args, jobs, jobs_table(jobs, context.clock.now()))
 
 
 def jobs_table(jobs: Sequence[JobView], now: float) -> str:
@@ -106,12 +99,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diff", action="store_true", help="show what it changed, as a patch")
 
 
-def run_job(args: argparse.Namespace) -> int:
-    """Show."""
-    return in_context(args, _show)
-
-
-async def _show(args: argparse.Namespace, context: Context) -> int:
+async def run_job(args: argparse.Namespace, context: Context) -> int:
     """Show the job and its timeline."""
     ledger = context.backend.ledger
     job, mail = await _with_message_id(await ledger.job(JobId(args.job)), context)
@@ -231,7 +219,7 @@ def run_dead(args: argparse.Namespace) -> int:
     """Do what the verb says."""
     verbs: dict[str, Callable[[argparse.Namespace, Context], Awaitable[int]]] = {
         "list": _dead,
-        "show": _show,
+        "show": run_job,
         "redrive": _redrive,
         "drop": _drop,
     }
@@ -240,11 +228,7 @@ def run_dead(args: argparse.Namespace) -> int:
 
 async def _dead(args: argparse.Namespace, context: Context) -> int:
     dead = await context.dead(args.limit)
-    if args.json:
-        print_json(dead)
-    else:
-        print(jobs_table(dead, context.clock.now()) if dead else "no dead jobs")
-    return Exit.OK
+    return show(args, dead, jobs_table(dead, context.clock.now()) if dead else "no dead jobs")
 
 
 async def _redrive(args: argparse.Namespace, context: Context) -> int:
@@ -266,8 +250,5 @@ async def _each(
         await act(job.id)
         if not args.json:
             print(f"job {job.id} of {job.lane} is {did}")
-    if args.json:
-        print_json({"jobs": [job.id for job in jobs], "did": did})
-    elif not jobs:
-        print("no dead jobs")
-    return Exit.OK if jobs else Exit.NO
+    value = {"jobs": [job.id for job in jobs], "did": did}
+    return show(args, value, "" if jobs else "no dead jobs", Exit.OK if jobs else Exit.NO)

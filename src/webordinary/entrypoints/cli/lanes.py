@@ -9,8 +9,17 @@ from webordinary.core.to_json import to_json
 from webordinary.core.views import LaneView
 from webordinary.core.waiting import ESTIMATED, Reason, span
 from webordinary.entrypoints.cli.arguments import add_common, add_lane, add_limit
-from webordinary.entrypoints.cli.context import Context, in_context
-from webordinary.entrypoints.cli.output import BOLD, RED, Cell, Exit, cause_colour, painted, print_json, table
+from webordinary.entrypoints.cli.context import Context
+from webordinary.entrypoints.cli.output import (
+    BOLD,
+    RED,
+    Cell,
+    Exit,
+    cause_colour,
+    painted,
+    show,
+    table,
+)
 
 LANES_HEAD = ("LANE", "STATE", "JOBS", "DEAD", "OWNER", "FENCE", "WHY")
 
@@ -27,21 +36,13 @@ def configure_lanes(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def run_lanes(args: argparse.Namespace) -> int:
+async def run_lanes(args: argparse.Namespace, context: Context) -> int:
     """List."""
-    return in_context(args, _lanes)
-
-
-async def _lanes(args: argparse.Namespace, context: Context) -> int:
     lanes = await context.reasons(await context.backend.ledger.lanes(limit=args.limit, after=args.after))
-    if args.json:
-        print_json([as_json(lane, reason) for lane, reason in lanes])
-    elif lanes:
-        now = context.clock.now()
-        print(table(LANES_HEAD, [_lane_row(lane, reason, now) for lane, reason in lanes]))
-    else:
-        print("no lanes" + (f" after {args.after}" if args.after else " yet: the first submit makes one"))
-    return Exit.OK
+    now = context.clock.now()
+    none = "no lanes" + (f" after {args.after}" if args.after else " yet: the first submit makes one")
+    words = table(LANES_HEAD, [_lane_row(lane, reason, now) for lane, reason in lanes]) if lanes else none
+    return show(args, [as_json(lane, reason) for lane, reason in lanes], words)
 
 
 def as_json(lane: LaneView, reason: Reason) -> dict[str, object]:
@@ -78,24 +79,16 @@ def configure_why(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def run_why(args: argparse.Namespace) -> int:
+async def run_why(args: argparse.Namespace, context: Context) -> int:
     """Say why."""
-    return in_context(args, _why)
-
-
-async def _why(args: argparse.Namespace, context: Context) -> int:
     if args.lane:
         lanes = [await context.backend.ledger.lane(args.lane)]
     else:
         lanes = [lane for lane in await context.lanes(busy=True) if lane.depth]
     reasons = await context.reasons(lanes)
-    if args.json:
-        found = [as_json(lane, reason) for lane, reason in reasons]
-        print_json(found[0] if args.lane else found)
-    else:
-        now = context.clock.now()
-        print("\n".join(_why_in_words(lane, reason, now) for lane, reason in reasons) or "no lane has work")
-    return Exit.OK
+    found, now = [as_json(lane, reason) for lane, reason in reasons], context.clock.now()
+    words = "\n".join(_why_in_words(lane, reason, now) for lane, reason in reasons) or "no lane has work"
+    return show(args, found[0] if args.lane else found, words)
 
 
 def _why_in_words(lane: LaneView, reason: Reason, now: float) -> str:
@@ -116,20 +109,12 @@ def configure_interrupt(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def run_interrupt(args: argparse.Namespace) -> int:
+async def run_interrupt(args: argparse.Namespace, context: Context) -> int:
     """Interrupt."""
-    return in_context(args, _interrupt)
-
-
-async def _interrupt(args: argparse.Namespace, context: Context) -> int:
     job = await context.backend.control.interrupt(args.lane)
-    if args.json:
-        print_json({"lane": args.lane, "job": job})
-    elif job:
-        print(f"job {job} of {args.lane} is asked to stop; the lane goes on with its next job")
-    else:
-        print(f"nothing runs in {args.lane}; nothing was changed")
-    return Exit.OK if job else Exit.NO
+    stopped = f"job {job} of {args.lane} is asked to stop; the lane goes on with its next job"
+    words = stopped if job else f"nothing runs in {args.lane}; nothing was changed"
+    return show(args, {"lane": args.lane, "job": job}, words, Exit.OK if job else Exit.NO)
 
 
 def configure_release(parser: argparse.ArgumentParser) -> None:
@@ -142,25 +127,17 @@ def configure_release(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def run_release(args: argparse.Namespace) -> int:
+async def run_release(args: argparse.Namespace, context: Context) -> int:
     """Release."""
-    return in_context(args, _release)
-
-
-async def _release(args: argparse.Namespace, context: Context) -> int:
     before = await context.backend.ledger.lane(args.lane)
     was_parked = before.parked_until is not None and before.parked_until > context.clock.now()
     released = await context.backend.control.evict(args.lane)
-    if args.json:
-        print_json({"lane": args.lane, "released": released, "from": before.worker, "was_parked": was_parked})
-    elif released:
-        print(
-            f"{args.lane} was taken from {before.worker}"
-            + ("; a new owner is asked for" if before.depth else "")
-        )
+    if released:
+        words = f"{args.lane} was taken from {before.worker}"
+        words += "; a new owner is asked for" if before.depth else ""
     else:
-        print(
-            f"nobody held {args.lane}"
-            + ("; it is no longer parked" if was_parked else "; nothing was changed")
+        words = f"nobody held {args.lane}; " + (
+            "it is no longer parked" if was_parked else "nothing was changed"
         )
-    return Exit.OK if released or was_parked else Exit.NO
+    value = {"lane": args.lane, "released": released, "from": before.worker, "was_parked": was_parked}
+    return show(args, value, words, Exit.OK if released or was_parked else Exit.NO)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import mailbox
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webordinary.core.errors import BadInput, NotFound
@@ -23,7 +23,7 @@ from webordinary.entrypoints.cli.output import (
     Exit,
     ago,
     clean,
-    print_json,
+    show,
     table,
 )
 
@@ -61,25 +61,17 @@ async def _mails(args: argparse.Namespace, context: Context) -> int:
     before = (await _known(context, args.before)).id if args.before else None
     state = MailState(args.state) if args.state else None
     mails = await mailbox.mails(limit=args.limit, state=state, before=before)
-    if args.json:
-        print_json(mails)
-    elif mails:
-        print(table(MAILS_HEAD, [_mail_row(mail, context.clock.now()) for mail in mails]))
-    else:
-        print("no such mails")
-    return Exit.OK
+    rows = [_mail_row(mail, context.clock.now()) for mail in mails]
+    return show(args, mails, table(MAILS_HEAD, rows) if rows else "no such mails")
 
 
 async def _show_mail(args: argparse.Namespace, context: Context) -> int:
     mail = await _known(context, args.mail)
     raw = await context.backend.blobs.get(mail.blob)
     text = raw.decode("utf-8", "replace")
-    if args.json:
-        print_json({"mail": mail, "raw": text})
-    else:
-        about = f": {mail.reason}" if mail.reason else ""
-        print(f"{mail.state}{about}\n\n{clean(text.replace(chr(13), ''))}")
-    return Exit.OK
+    about = f": {mail.reason}" if mail.reason else ""
+    words = f"{mail.state}{about}\n\n{clean(text.replace(chr(13), ''))}"
+    return show(args, {"mail": mail, "raw": text}, words)
 
 
 async def _known(context: Context, mail: str) -> MailRecord:
@@ -134,16 +126,16 @@ async def _ingest(args: argparse.Namespace, context: Context) -> int:
         records = [await room.reception.receive(raw, envelope) for raw in args.mails]
     finally:
         await room.close()
-    if args.json:
-        print_json(records)
-    else:
-        for record in records:
-            print(taken_in(record))
-    return Exit.OK if all(record.state in TAKEN for record in records) else Exit.NO
+    return show_taken_in(args, records)
 
 
-def taken_in(record: MailRecord) -> str:
-    """What became of a mail, in one line."""
+def show_taken_in(args: argparse.Namespace, records: Sequence[MailRecord]) -> Exit:
+    """Say what became of mails that were taken in."""
+    all_good = all(record.state in TAKEN for record in records)
+    return show(args, records, "\n".join(map(_taken_in, records)), Exit.OK if all_good else Exit.NO)
+
+
+def _taken_in(record: MailRecord) -> str:
     about = f" as job {record.job}" if record.job else ""
     return clean(f"{record.from_address or '(no sender)'}: {record.state}{about} {record.reason}".rstrip())
 

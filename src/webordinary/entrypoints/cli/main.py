@@ -9,13 +9,15 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any
 
 from webordinary import __version__
 from webordinary.core.errors import WebordinaryError
 from webordinary.entrypoints.cli.output import Exit, exit_for
 
-# Its module has `configure_NAME(parser)` and `run_NAME(args) -> int`, and is loaded when it is used.
+# Its module, loaded when it is used, has `configure_NAME(parser)` and `run_NAME(args) -> int`, which may be
+# async: then it is also given a `Context`, an open store.
 COMMANDS = {
     "up": "start the whole system on this machine and keep it running",
     "demo": "run the three scenarios with real processes and check each",
@@ -74,7 +76,12 @@ class CommandParser(argparse.ArgumentParser):
         if name in COMMANDS and self.get_default("run") is None:
             module = importlib.import_module(f"webordinary.entrypoints.cli.{MODULES.get(name, name)}")
             getattr(module, f"configure_{name}")(self)
-            self.set_defaults(run=getattr(module, f"run_{name}"))
+            run = getattr(module, f"run_{name}")
+            if iscoroutinefunction(run):
+                from webordinary.entrypoints.cli.context import in_context
+
+                run = partial(in_context, ask=run)
+            self.set_defaults(run=run)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as overloaded there
         """Load, then parse."""

@@ -24,6 +24,7 @@ from webordinary.entrypoints.cli.output import (
     clean,
     painted,
     print_json,
+    show,
     table,
     typed,
 )
@@ -50,12 +51,8 @@ def configure_members(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def run_members(args: argparse.Namespace) -> int:
+async def run_members(args: argparse.Namespace, context: Context) -> int:
     """List."""
-    return in_context(args, _members)
-
-
-async def _members(args: argparse.Namespace, context: Context) -> int:
     directory = context.backend.directory
     found = await directory.project(args.project) if args.project else None
     if args.project and found is None:
@@ -289,11 +286,7 @@ async def _offboard(args: argparse.Namespace, context: Context) -> int:
     done = await offboard(args.leaving, context.backend.directory, context.backend.ledger)
     if context.platform.traits.lanes_need_setup and not done.open_jobs:
         await _remove_queues(args.leaving.project, done, context)
-    if args.json:
-        print_json(done)
-    else:
-        print("\n".join(_offboarded(args.leaving.project, done)))
-    return Exit.OK
+    return show(args, done, "\n".join(_offboarded(args.leaving.project, done)))
 
 
 async def _remove_queues(project: str, done: Offboarded, context: Context) -> None:

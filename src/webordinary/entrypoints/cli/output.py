@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
@@ -113,6 +114,15 @@ def _line(cells: Sequence[tuple[str, str]], widths: Sequence[int], room: int) ->
 def print_json(value: object, *, lines: bool = False) -> None:
     """Print a value as JSON; as one line where there are many."""
     print(json.dumps(to_json(value), indent=None if lines else 2), flush=lines)
+
+
+def show(args: argparse.Namespace, value: object, words: str, code: Exit | None = None) -> Exit:
+    """Print a value for scripts, or its words for people; give the exit code."""
+    if args.json:
+        print_json(value)
+    elif words:
+        print(words)
+    return Exit.OK if code is None else code
 
 
 def own_command() -> list[str]:

@@ -15,7 +15,7 @@ from webordinary.core.job import ENDED, JobId
 from webordinary.core.mail import MailId, MailRecord, MailState
 from webordinary.core.views import JobView
 from webordinary.entrypoints.cli.arguments import add_common, port, seconds
-from webordinary.entrypoints.cli.context import Context, in_context
+from webordinary.entrypoints.cli.context import Context
 from webordinary.entrypoints.cli.follow import Answer, Follower, answer_to
 from webordinary.entrypoints.cli.output import Exit, clean, exit_of, print_json, typed
 from webordinary.identify.find import mail_id
@@ -37,12 +37,8 @@ def configure_send(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
 
 
-def run_send(args: argparse.Namespace) -> int:
+async def run_send(args: argparse.Namespace, context: Context) -> int:
     """Send and follow."""
-    return in_context(args, _send)
-
-
-async def _send(args: argparse.Namespace, context: Context) -> int:
     if context.platform.traits.mail_service:
         return await cloud_send(args, context)
     from webordinary.mail.smtp.relay import hand_in
