@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ def open_inbound_door(
     if not service_names(mail):
         return None
     services = open_mail_services(mail)
-    from webordinary.mail.services.endpoint import InboundDoor, InboundListening  # noqa: PLC0415
+    from webordinary.mail.services.endpoint import InboundDoor, InboundListening
 
     if port is None:
         port = mail.inbound_port
@@ -38,7 +37,7 @@ def open_inbound_door(
 def open_mail_services(mail: MailSettings) -> tuple[MailService, ...]:
     """Open the services that are set up."""
     try:
-        return tuple(_OPENERS[name](mail) for name in service_names(mail))
+        return tuple(_open(name, mail) for name in service_names(mail))
     except ImportError as error:
         raise BadInput(
             f"mail services need a package that is not installed here ({error.name}). "
@@ -58,54 +57,42 @@ def service_names(mail: MailSettings) -> tuple[str, ...]:
     return tuple(name for name, secret in secrets.items() if secret)
 
 
-def _mailgun(mail: MailSettings) -> MailService:
-    from webordinary.mail.services.mailgun import Mailgun  # noqa: PLC0415 - see the module
+def _open(name: str, mail: MailSettings) -> MailService:
+    match name:
+        case "mailgun":
+            from webordinary.mail.services.mailgun import Mailgun
 
-    return Mailgun(mail.inbound_mailgun_key.encode())
+            return Mailgun(mail.inbound_mailgun_key.encode())
+        case "postmark":
+            from webordinary.mail.services.postmark import Postmark
+
+            return Postmark(_made_up("inbound_postmark_password", mail.inbound_postmark_password))
+        case "sendgrid":
+            from webordinary.mail.services.sendgrid import SendGrid, verification_key
+
+            return SendGrid(verification_key(mail.inbound_sendgrid_key))
+        case "resend":
+            from webordinary.mail.services.resend import Resend, ResendApi, webhook_secret
+
+            _check_resend_api(mail)
+            api = ResendApi(mail.inbound_resend_api, mail.inbound_resend_api_key)
+            return Resend(webhook_secret(mail.inbound_resend_secret), api)
+        case _:
+            from webordinary.mail.services.cloudflare import Cloudflare
+
+            return Cloudflare(_made_up("inbound_cloudflare_secret", mail.inbound_cloudflare_secret))
 
 
-def _postmark(mail: MailSettings) -> MailService:
-    from webordinary.mail.services.postmark import Postmark  # noqa: PLC0415 - see the module
-
-    return Postmark(_made_up("inbound_postmark_password", mail.inbound_postmark_password))
-
-
-def _sendgrid(mail: MailSettings) -> MailService:
-    from webordinary.mail.services.sendgrid import SendGrid, verification_key  # noqa: PLC0415
-
-    return SendGrid(verification_key(mail.inbound_sendgrid_key))
-
-
-def _resend(mail: MailSettings) -> MailService:
-    from webordinary.mail.services.resend import Resend, ResendApi, webhook_secret  # noqa: PLC0415
-
+def _check_resend_api(mail: MailSettings) -> None:
     if not mail.inbound_resend_api_key:
         raise BadInput("[mail] inbound_resend_secret needs inbound_resend_api_key too, to fetch mails with")
     api = urlsplit(mail.inbound_resend_api)
     if api.scheme != "https" and api.hostname not in {"localhost", "127.0.0.1", "::1"}:
         raise BadInput("[mail] inbound_resend_api must begin with https://")
-    return Resend(
-        webhook_secret(mail.inbound_resend_secret),
-        ResendApi(mail.inbound_resend_api, mail.inbound_resend_api_key),
-    )
-
-
-def _cloudflare(mail: MailSettings) -> MailService:
-    from webordinary.mail.services.cloudflare import Cloudflare  # noqa: PLC0415 - see the module
-
-    return Cloudflare(_made_up("inbound_cloudflare_secret", mail.inbound_cloudflare_secret))
 
 
 def _made_up(name: str, secret: str) -> bytes:
+    """Check a secret of the operator's own making."""
     if len(secret) < SECRET_CHARACTERS_MIN:
         raise BadInput(f"[mail] {name} needs at least {SECRET_CHARACTERS_MIN} characters")
     return secret.encode()
-
-
-_OPENERS: dict[str, Callable[[MailSettings], MailService]] = {
-    "mailgun": _mailgun,
-    "postmark": _postmark,
-    "sendgrid": _sendgrid,
-    "resend": _resend,
-    "cloudflare": _cloudflare,
-}
