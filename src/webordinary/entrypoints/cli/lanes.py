@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from webordinary.core.lane import Lane
-from webordinary.core.to_json import to_json
+from webordinary.core.to_json import fields
 from webordinary.core.views import LaneView
 from webordinary.core.waiting import ESTIMATED, Reason, span
 from webordinary.entrypoints.cli.arguments import add_common, add_lane, add_limit
@@ -47,9 +47,7 @@ async def run_lanes(args: argparse.Namespace, context: Context) -> int:
 
 def as_json(lane: LaneView, reason: Reason) -> dict[str, object]:
     """A lane with its reason."""
-    fields = to_json(lane)
-    assert isinstance(fields, dict)
-    return {**fields, "why": to_json(reason)}
+    return {**fields(lane), "why": fields(reason)}
 
 
 def _lane_row(lane: LaneView, reason: Reason, now: float) -> list[Cell]:

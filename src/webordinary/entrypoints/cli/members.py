@@ -11,7 +11,7 @@ from webordinary.core.errors import BadInput, NotFound, WebordinaryError
 from webordinary.core.job import Arrival
 from webordinary.core.lane import Lane
 from webordinary.core.site import Member, Project
-from webordinary.core.to_json import to_json
+from webordinary.core.to_json import fields
 from webordinary.core.waiting import counted
 from webordinary.entrypoints.cli.arguments import LIST_MAX, add_common
 from webordinary.entrypoints.cli.context import Context, in_context
@@ -93,9 +93,8 @@ def came_back(bouncing: Bouncing, now: float) -> str:
 def _project_as_json(
     project: Project, members: list[Member], bouncing: Mapping[str, Bouncing]
 ) -> dict[str, object]:
-    fields = to_json(project)
-    assert isinstance(fields, dict)
-    policy = fields.pop("arrival")
+    known = fields(project)
+    policy = known.pop("arrival")
     listed = [
         {
             "user": member.lane.user,
@@ -104,7 +103,7 @@ def _project_as_json(
         }
         for member in members
     ]
-    return {**fields, "policy": policy, "members": listed}
+    return {**known, "policy": policy, "members": listed}
 
 
 def _member_rows(

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from webordinary.core.job import JobState
 from webordinary.core.limits import Limits
-from webordinary.core.to_json import to_json
+from webordinary.core.to_json import fields
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
 from webordinary.entrypoints.cli.arguments import LIST_MAX, add_common
@@ -116,12 +116,12 @@ def as_json(picture: Overview, limits: Limits) -> dict[str, object]:
         "slots": sum(worker.slots for worker in picture.workers),
         "slots_taken": sum(len(worker.lanes) for worker in picture.workers),
         "workers": [
-            {**_fields(worker), "healthy": healthy(worker, limits, picture.now)} for worker in picture.workers
+            {**fields(worker), "healthy": healthy(worker, limits, picture.now)} for worker in picture.workers
         ],
         "jobs": picture.jobs,
-        "lanes": [{**_fields(lane), "why": reason} for lane, reason in picture.lanes],
+        "lanes": [{**fields(lane), "why": reason} for lane, reason in picture.lanes],
         "more_lanes": picture.more_lanes,
-        "bouncing": [to_json(one) for one in picture.bouncing],
+        "bouncing": picture.bouncing,
     }
 
 
@@ -132,12 +132,6 @@ def _ports(picture: Overview) -> dict[str, int | bool]:
     if picture.running.leaving:
         return {"leaving": True}
     return {name: value for name, value in asdict(picture.running).items() if name.endswith("port")}
-
-
-def _fields(value: WorkerView | LaneView) -> dict[str, object]:
-    fields = to_json(value)
-    assert isinstance(fields, dict)
-    return fields
 
 
 def healthy(worker: WorkerView, limits: Limits, now: float) -> bool:
