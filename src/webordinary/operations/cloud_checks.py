@@ -18,7 +18,7 @@ SETUP = "`webordinary cloud setup` makes what is missing"
 
 @dataclass(frozen=True, slots=True)
 class CloudCheck:
-    """What was looked at, and how it stands. Without what is not `needed`, less is possible."""
+    """What was checked, and the result. Without what is not `needed`, less is possible."""
 
     what: str
     good: bool
@@ -26,9 +26,9 @@ class CloudCheck:
     needed: bool = True
 
 
-async def look_at_all(settings: Settings) -> list[CloudCheck]:
-    """Look at everything; what can't be checked counts as missing."""
-    looks: tuple[tuple[str, Callable[[Settings, Cloud], Awaitable[CloudCheck]]], ...] = (
+async def check_all(settings: Settings) -> list[CloudCheck]:
+    """CloudCheck everything; what can't be checked counts as missing."""
+    checks: tuple[tuple[str, Callable[[Settings, Cloud], Awaitable[CloudCheck]]], ...] = (
         ("account", _account),
         ("tables", _tables),
         ("queue", _queue),
@@ -40,9 +40,9 @@ async def look_at_all(settings: Settings) -> list[CloudCheck]:
     )
     found = []
     async with open_cloud(settings) as cloud:
-        for what, look in looks:
+        for what, check in checks:
             try:
-                found.append(await look(settings, cloud))
+                found.append(await check(settings, cloud))
             except WebordinaryError as error:
                 found.append(CloudCheck(what, good=False, text=str(error)))
     return found

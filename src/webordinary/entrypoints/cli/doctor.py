@@ -235,15 +235,15 @@ def _free(what: str, flag: str, port: int) -> str:
 
 def _cloud(settings: Settings) -> list[Finding]:
     """What a pool needs there. Mail comes in and sites are served without a process of ours."""
-    from webordinary.operations.cloud_checks import look_at_all
+    from webordinary.operations.cloud_checks import check_all
 
     try:
-        looks = asyncio.run(look_at_all(settings))
+        checks = asyncio.run(check_all(settings))
     except WebordinaryError as error:
         return [Finding("cloud", Mark.BAD, str(error))]
     return [
         Finding(one.what, Mark.GOOD if one.good else Mark.BAD if one.needed else Mark.MISSING, one.text)
-        for one in looks
+        for one in checks
     ]
 
 
