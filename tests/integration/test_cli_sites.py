@@ -15,9 +15,7 @@ SITE = ("--handler", "site")
 
 def test_the_doctor_tells_what_is_there(home: Home) -> None:
     findings = {one["what"]: one for one in home.json("doctor")}
-    assert {"python", "git", "[mail]", "[web]", "home", "store", "agent", "sandbox"} <= set(
-        findings
-    )
+    assert {"python", "git", "[mail]", "[web]", "home", "store", "agent", "sandbox"} <= set(findings)
     assert findings["git"]["mark"] == "good"
     assert "demo" in findings["agent"]["text"]
 

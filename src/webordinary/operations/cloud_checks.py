@@ -27,7 +27,7 @@ class CloudCheck:
 
 
 async def check_all(settings: Settings) -> list[CloudCheck]:
-    """CloudCheck everything; what can't be checked counts as missing."""
+    """Check everything; what can't be checked counts as missing."""
     checks: tuple[tuple[str, Callable[[Settings, Cloud], Awaitable[CloudCheck]]], ...] = (
         ("account", _account),
         ("tables", _tables),
