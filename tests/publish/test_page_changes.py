@@ -244,4 +244,7 @@ async def test_hostile_pages_take_no_time(piece: str) -> None:
 def test_any_bytes_can_be_told(old: bytes, new: bytes, path: str) -> None:
     lines = told({path: old}, {path: new})
     assert bool(lines) == (old != new)
-    assert all(line.isprintable() and len(line) < 400 for line in lines)
+    seen = [
+        line.replace("\u200c", "").replace("\u200d", "") for line in lines
+    ]  # what joins Persian letters stays
+    assert all(line.isprintable() and len(line) < 400 for line in seen)

@@ -81,7 +81,8 @@ async def test_a_process_that_is_killed_at_any_moment_leaves_a_whole_release_ser
             assert set(seen) == paths
             many = {content[:3] for path, content in seen.items() if path.startswith("many/")}
             assert many == {seen["css/site.css"]}
-        left += len(list((root / PROJECT / "unfinished").iterdir())) if root.exists() else 0
+        unfinished = root / PROJECT / "unfinished"  # some are killed before they make it
+        left += len(list(unfinished.iterdir())) if unfinished.exists() else 0
     assert left > 0, "no kill came in the middle of a copy: the test shows nothing"
     grow_old(root, LEFTOVER_SECONDS + 60)
     await publisher.publish(claim(1), *site(tmp_path / "c", "three"), "c")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-# Control characters (line ends included), separators, and marks that can't be seen or turn the writing
-# direction of what follows them. Joiners stay: they make words of Persian and families of emoji.
-_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_JOINERS = "\u200c\u200d"  # they make words of Persian, and families of emoji
 
 
 def is_storable(text: str) -> bool:
@@ -29,7 +25,10 @@ def storable(text: str) -> str:
 
 def one_line(text: str, most: int | None = None) -> str:
     """Make one line, of at most so many characters: nothing in it can end a header or a line of a log."""
-    line = " ".join(storable(_UNFIT.sub(" ", text)).split())
+    line = " ".join(text.split())
+    if not line.isprintable():
+        seen = (char if char.isprintable() or char in _JOINERS else " " for char in line)
+        line = " ".join("".join(seen).split())
     return line if most is None else shortened(line, most)
 
 
