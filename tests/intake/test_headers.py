@@ -6,7 +6,8 @@ import base64
 
 import pytest
 
-from webordinary.core.mail import MailProblem, ParsedMail, UnreadableMail
+from webordinary.core.failure import MailProblem
+from webordinary.core.mail import ParsedMail, UnreadableMail
 from webordinary.intake.headers import base64_bytes, words_decoded
 from webordinary.intake.limits import SUBJECT_CHARACTERS, THREAD_IDS
 from webordinary.intake.mime_parts import kind_of_field, parameters

@@ -27,10 +27,10 @@ from webordinary.core.facts import (
     UndoFacts,
     UnfinishedWork,
 )
-from webordinary.core.failure import DemoObstacle, FailureKind
+from webordinary.core.failure import DemoObstacle, FailureKind, MailProblem
 from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.letter_facts import Ending
-from webordinary.core.mail import FINAL_LETTERS, KeptFile, Letter, LetterKind, MailProblem
+from webordinary.core.mail import FINAL_LETTERS, KeptFile, Letter, LetterKind
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.reply.context import Case

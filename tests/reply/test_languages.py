@@ -20,7 +20,7 @@ from webordinary.core.facts import (
     UndoFacts,
     UnfinishedWork,
 )
-from webordinary.core.failure import DemoObstacle, FailureKind
+from webordinary.core.failure import DemoObstacle, FailureKind, MailProblem
 from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.language import Language
 from webordinary.core.letter_facts import (
@@ -35,7 +35,7 @@ from webordinary.core.letter_facts import (
     StopRequest,
     UnclearWords,
 )
-from webordinary.core.mail import FINAL_LETTERS, FileProblem, Letter, LetterKind, MailProblem, SkippedFile
+from webordinary.core.mail import FINAL_LETTERS, FileProblem, Letter, LetterKind, SkippedFile
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.core.release import BrokenLink

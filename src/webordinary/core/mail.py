@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NewType
 
 from webordinary.core.addresses import POSTMASTER
-from webordinary.core.failure import MailProblem as MailProblem  # noqa: PLC0414 - a word of mail, too
+from webordinary.core.failure import MailProblem
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
+from webordinary.core.failure import MailProblem
 from webordinary.core.job import Intent, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.language import Language
@@ -20,7 +21,6 @@ from webordinary.core.mail import (
     KeptFile,
     Letter,
     LetterKind,
-    MailProblem,
     MailRecord,
     MailState,
     ParsedMail,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from webordinary.core.mail import MailProblem, Stretch, StretchKind
+from webordinary.core.failure import MailProblem
+from webordinary.core.mail import Stretch, StretchKind
 from webordinary.intake.html import html_to_stretches
 from webordinary.intake.limits import HTML_CHARACTERS, TEXT_CHARACTERS, CannotRead
 from webordinary.intake.mime_parts import Part

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from email.policy import default as default_policy
 
 from webordinary.core.addresses import is_ours, lives_here
-from webordinary.core.mail import Envelope, MailProblem
+from webordinary.core.failure import MailProblem
+from webordinary.core.mail import Envelope
 from webordinary.core.text import one_line
 from webordinary.intake.limits import (
     ADDRESS_CHARACTERS,

@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
+from webordinary.core.failure import MailProblem
 from webordinary.core.html import VOID, Close, Open, Text, tags, tokens
-from webordinary.core.mail import MailProblem, Stretch, StretchKind
+from webordinary.core.mail import Stretch, StretchKind
 from webordinary.intake.html_style import Style, StyleSheet, TextStyle
 from webordinary.intake.limits import HTML_DEPTH, HTML_TOKENS, CannotRead
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webordinary.core.mail import MailProblem
+from webordinary.core.failure import MailProblem
 
 MEGABYTE = 1024 * 1024
 

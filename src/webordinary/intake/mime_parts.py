@@ -17,7 +17,7 @@ from email.policy import EmailPolicy
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from webordinary.core.mail import MailProblem
+from webordinary.core.failure import MailProblem
 from webordinary.core.text import one_line
 from webordinary.intake.headers import base64_bytes, words_decoded
 from webordinary.intake.limits import (

@@ -11,10 +11,10 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from webordinary.core.failure import MailProblem
 from webordinary.core.mail import (
     Automatic,
     FoundFile,
-    MailProblem,
     ParsedMail,
     SignedParts,
     Stretch,
