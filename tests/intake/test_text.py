@@ -302,6 +302,8 @@ def test_characters_that_nobody_sees_are_gone() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "delete")
     assert cleaned(f"He{hidden}l\u200blo\u202e \u2066x\ufeff") == "Hello x"
     assert one_line("a\r\nb\u2028c\td", 7) == "a b c d"
+    assert one_line("a\x1bb\u202ec") == "a b c"
+    assert one_line("new \U0001fae9 emoji") == "new \U0001fae9 emoji"  # unassigned in Unicode 14
     assert cleaned("می\u200cخواهم 👩\u200d🍳") == "می\u200cخواهم 👩\u200d🍳"  # where they shape what is seen
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # not Cn: emoji may be newer than this Python's tables
 _JOINERS = "\u200c\u200d"  # they make words of Persian, and families of emoji
 
 
@@ -27,7 +30,9 @@ def one_line(text: str, most: int | None = None) -> str:
     """Make one line, of at most so many characters: nothing in it can end a header or a line of a log."""
     line = " ".join(text.split())
     if not line.isprintable():
-        seen = (char if char.isprintable() or char in _JOINERS else " " for char in line)
+        seen = (
+            char if char in _JOINERS or unicodedata.category(char) not in _UNSEEN else " " for char in line
+        )
         line = " ".join("".join(seen).split())
     return line if most is None else shortened(line, most)
 
