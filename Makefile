@@ -21,7 +21,7 @@ install  = $(if $(UV),uv pip install --quiet --python $(BIN)/python $(1) || { ec
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test tools check sim bench fmt lock
+.PHONY: help setup run demo test tools check sim drill bench fmt lock
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,11 @@ check: $(TESTS) ## lint, formatting, types, import direction
 sim: setup ## simulate SEEDS=2000 random schedules, then every planted fault
 	$(BIN)/webordinary simulate --seeds $(SEEDS)
 	$(BIN)/webordinary simulate --mutants
+
+drill: $(TESTS) ## the drills of `make test` in their long form: kills, pauses, power cuts, races
+	WEBORDINARY_KILLS=2000 WEBORDINARY_STOPS=15 WEBORDINARY_POWER_CUTS=40000 WEBORDINARY_TEST_KILL_MAILS=400 \
+	WEBORDINARY_RACES=400 WEBORDINARY_BAD_LINE_JOBS=25 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
+		tests/reliability tests/aws/test_claim_races.py tests/aws/test_bad_line.py
 
 bench: $(TESTS) ## measure beside peers on this machine
 	@$(call install,--require-hashes -r requirements/bench.txt)

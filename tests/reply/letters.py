@@ -134,3 +134,17 @@ def written(
     """Compose a letter and read it back as a mail program does."""
     letter = Letter(about.id if about else answered.id, kind, answered.id, facts_for(kind, **facts))
     return read(composed(letter, Case(answered, about, other)).content)
+
+
+def says(letter: Read, *words: str) -> None:
+    """Both forms say it: nobody chooses which one their phone shows."""
+    html = letter.html.replace("<b>", "“").replace("</b>", "”")
+    for word in words:
+        assert word in letter.text
+        assert word in html
+
+
+def is_silent_about(letter: Read, *words: str) -> None:
+    for word in words:
+        assert word not in letter.text
+        assert word not in letter.html
