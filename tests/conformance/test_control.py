@@ -112,6 +112,39 @@ async def test_evicting_ends_the_parking(world_with: Callable[[Limits], World], 
     assert await world.next_job(await world.take()) is not None
 
 
+# --- bury -------------------------------------------------------------------------------------------
+
+
+async def test_a_dead_workers_lane_is_free_before_its_lease_runs_out(world: World) -> None:
+    lost = await world.start(worker=W1)
+    assert await world.control.bury(AMELIA, W1)
+    assert await world.backend.gatekeeper.owner(AMELIA) is None
+    again = await world.deliver(await world.take(worker=W2))
+    assert (again.job, again.attempt) == (lost.job, 2)
+    assert (await world.happenings())[1:] == [Happening.BURIED, Happening.CLAIMED, Happening.REDELIVERED]
+
+
+async def test_nobody_is_buried_for_somebody_else(world: World) -> None:
+    """Who took the lane since is alive."""
+    delivery = await world.start(worker=W2)
+    assert not await world.control.bury(AMELIA, W1)
+    await world.broker.settle(delivery, Done(), more=False)
+    with pytest.raises(NotFound):
+        await world.control.bury(BRAVO, W1)
+
+
+async def test_a_job_that_kills_its_workers_parks_its_lane(world_with: Callable[[Limits], World]) -> None:
+    """Under `up` dead workers are buried at once; that once reset the lane's record each time."""
+    world = world_with(replace(LIMITS, breaker_failures=2, deliveries_max=5))
+    await world.submit()
+    for worker in (W1, W2):
+        await world.deliver(await world.take(worker=worker))
+        assert await world.control.bury(AMELIA, worker)
+    claim = await world.take(worker=W1)
+    assert await world.next_job(claim) is None
+    assert (await world.ledger.lane(AMELIA)).parked_until == world.clock.now() + LIMITS.breaker_seconds
+
+
 # --- dead letters -----------------------------------------------------------------------------------
 
 

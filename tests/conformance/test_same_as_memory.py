@@ -70,6 +70,8 @@ CALLS: dict[str, tuple[int, st.SearchStrategy[tuple[object, ...]]]] = {
     "tell_of_a_letter": (1, st.tuples(recently, st.sampled_from(("sent", "postpone", "abandon")))),
     "interrupt": (1, st.tuples(lanes, st.none() | recently)),
     "evict": (1, st.tuples(lanes)),
+    "bury": (1, st.tuples(lanes, workers)),
+    "set_the_clock_back": (1, st.tuples(st.sampled_from((0.25, 30.0, 250.0, 7200.0)))),
     "dead_letter": (1, st.tuples(recently, st.booleans())),
 }
 WEIGHTED = [name for name, (weight, _) in CALLS.items() for _ in range(weight)]
@@ -239,6 +241,13 @@ class SameAsMemory(RuleBasedStateMachine):
 
     def _evict(self, lane: Lane) -> None:
         self.both(lambda backend: backend.control.evict(lane))
+
+    def _bury(self, lane: Lane, worker: WorkerId) -> None:
+        self.both(lambda backend: backend.control.bury(lane, worker))
+
+    def _set_the_clock_back(self, by: float) -> None:
+        self._clock.advance(-by)
+        self._sweep()
 
     def _dead_letter(self, back: int, redrive: bool) -> None:
         dead = [view.id for view in self._seen.jobs if view.state is JobState.DEAD]

@@ -59,7 +59,8 @@ class OutOfReach:
     """A store that is gone at the very moment."""
 
     def __init__(self, control: Control) -> None:
-        self.evict, self.redrive, self.drop = control.evict, control.redrive, control.drop
+        self.evict, self.bury = control.evict, control.bury
+        self.redrive, self.drop = control.redrive, control.drop
 
     async def interrupt(self, lane: Lane, job: JobId | None = None) -> JobId | None:
         raise BackendUnavailable(f"job {job} of {lane} can't be reached")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-# No letter waits longer for its next try. One that is due later was put off by a clock that was set back
-# since, and is due now.
-WAIT_MOST_SECONDS = 2 * 3600.0
+from webordinary.core.limits import believable
+
+# No letter waits longer for its next try, and no sender holds one longer.
+WAIT_MOST_SECONDS, HOLD_MOST_SECONDS = 2 * 3600.0, 1800.0
 
 
-def due_moment(now: float, seconds: float) -> float:
+def held_until(now: float, seconds: float) -> float:
+    """Until when a letter is given to nobody else."""
+    return now + min(seconds, HOLD_MOST_SECONDS)
+
+
+def put_off_until(now: float, seconds: float) -> float:
     """When a letter that is put off by so many seconds is due."""
     return now + min(seconds, WAIT_MOST_SECONDS)
 
 
-def is_due(due_at: float, now: float) -> bool:
+def is_due(due_at: float, now: float, *, held: bool) -> bool:
     """Say whether a letter may be given to a sender."""
-    return due_at <= now or due_at > now + WAIT_MOST_SECONDS
+    return believable(due_at, now + (HOLD_MOST_SECONDS if held else WAIT_MOST_SECONDS)) <= now

@@ -110,6 +110,10 @@ class RuleStore:
         """See `Control.evict`."""
         return await self.run(Call(Needs([lane], HEAD), lambda rules: rules.evict(lane)))
 
+    async def bury(self, lane: Lane, worker: WorkerId) -> bool:
+        """See `Control.bury`."""
+        return await self.run(Call(Needs([lane], HEAD), lambda rules: rules.bury(lane, worker)))
+
     async def redrive(self, job: JobId) -> None:
         """See `Control.redrive`."""
         await self.run(Call(Needs(jobs=[job]), lambda rules: rules.redrive(job)))

@@ -343,6 +343,17 @@ class Rules:
         self.rows.wake(lane_topic(lane))
         return True
 
+    def bury(self, lane: Lane, worker: WorkerId) -> bool:
+        """Free the lane of a worker that is known to be dead; False if it holds the lane no more.
+
+        The lane's record stays: jobs that kill their workers are failures, and too many of them park it.
+        """
+        row = self._known(lane)
+        if row.worker != worker:
+            return False
+        self._let_go(row, Happening.BURIED)
+        return True
+
     def redrive(self, job: JobId) -> None:
         """Queue a dead job again, behind everything that waits in its lane, with all its attempts."""
         row = self._dead(job, JobState.QUEUED)

@@ -104,6 +104,7 @@ class Happening(StrEnum):
     EXCHANGED = "given in exchange"
     RELEASED = "released"
     EVICTED = "released by the operator"
+    BURIED = "freed after the death"
     INTERRUPTED = "interrupt asked"
     RETRY = "attempt failed"
     HANDED_BACK = "handed back"
@@ -119,7 +120,7 @@ class Happening(StrEnum):
         return _LINKS.get(self, "by")
 
 
-_LINKS = {Happening.EVICTED: "from", Happening.PARKED: "while held by"}
+_LINKS = {Happening.EVICTED: "from", Happening.BURIED: "of", Happening.PARKED: "while held by"}
 
 
 @dataclass(frozen=True, slots=True)

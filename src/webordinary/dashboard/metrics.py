@@ -21,6 +21,7 @@ CLAIM_EVENTS = {
     Happening.EXCHANGED: "given in exchange",
     Happening.RELEASED: "released",
     Happening.EVICTED: "released",
+    Happening.BURIED: "released",
 }
 
 

@@ -24,7 +24,7 @@ LABEL_CHARACTERS = 40
 NAMES_WIDTH = 320.0
 
 TAKES = frozenset({Happening.CLAIMED, Happening.TAKEN_OVER})
-GIVES = frozenset({Happening.EXCHANGED, Happening.RELEASED, Happening.EVICTED})
+GIVES = frozenset({Happening.EXCHANGED, Happening.RELEASED, Happening.EVICTED, Happening.BURIED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +197,7 @@ _KINDS = {
     Happening.EXCHANGED: "released",
     Happening.RELEASED: "released",
     Happening.EVICTED: "evicted",
+    Happening.BURIED: "evicted",
     Happening.INTERRUPTED: "interrupted",
     Happening.RETRY: "retry",
     Happening.HANDED_BACK: "released",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId
 from webordinary.core.lane import Lane
 
@@ -20,6 +21,13 @@ class Control(Protocol):
 
     async def evict(self, lane: Lane) -> bool:
         """Take the lane from its owner and end its parking; what is left gets a claim request."""
+        ...
+
+    async def bury(self, lane: Lane, worker: WorkerId) -> bool:
+        """Free the lane of a worker that is known to be dead, before its lease runs out.
+
+        Its failures still count; what is left gets a claim request. False if the worker holds it no more.
+        """
         ...
 
     async def redrive(self, job: JobId) -> None:

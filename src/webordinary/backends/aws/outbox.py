@@ -23,7 +23,7 @@ from webordinary.backends.aws.settings import AwsSettings
 from webordinary.backends.aws.tables import DUE_INDEX, ORDER_INDEX
 from webordinary.backends.aws.values import Item
 from webordinary.backends.broker import poll
-from webordinary.backends.letters import due_moment, is_due
+from webordinary.backends.letters import held_until, is_due, put_off_until
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound
@@ -84,12 +84,13 @@ class AwsOutbox:
         now = self._clock.now()
         where = Where(self._settings.outbox, ("owed", LETTER), DUE_INDEX)
         keys = await self._dynamo.query(where, limit=max(limit, 1))
-        ready = [key for key in keys if is_due(due_of(key["due"]), now)]
+        ready = [key for key in keys if is_due(due_of(key["due"]), now, held=True)]  # some, if they are held
         if not ready:
             return [], due_of(keys[0]["due"]) - now if keys else math.inf
         items = await self._read(ready)
         owed = [item for item in items if item["state"] == LetterState.OWED]
-        return [item for item in owed if is_due(item["dueAt"], now)], 0.0
+        found = [item for item in owed if is_due(item["dueAt"], now, held="heldBy" in item)]
+        return found, 0.0 if found or len(owed) < len(ready) else due_of(keys[0]["due"]) - now
 
     async def _read(self, keys: Sequence[Item]) -> list[Item]:
         """Read letters from their table, in the order given."""
@@ -99,7 +100,7 @@ class AwsOutbox:
         return [by_key[key["about"], key["kind"]] for key in keys if (key["about"], key["kind"]) in by_key]
 
     async def _hold(self, item: Item, sender: str, hold: float) -> Letter | None:
-        until = due_moment(self._clock.now(), hold)
+        until = held_until(self._clock.now(), hold)
         try:
             held = await self._dynamo.update(
                 self._settings.outbox,
@@ -127,7 +128,7 @@ class AwsOutbox:
     async def postpone(self, letter: Letter, seconds: float, reason: str) -> None:
         """See `Outbox.postpone`."""
         item = await self._known(letter.about, letter.kind)
-        moment = due_moment(self._clock.now(), seconds)
+        moment = put_off_until(self._clock.now(), seconds)
         put = {"dueAt": moment, "due": due(moment, item["order"]), "reason": storable(reason)}
         where = {"state": LetterState.OWED.value, "attempts": letter.attempts}
         if await self._changed(item, put, where, remove=("heldBy",)):

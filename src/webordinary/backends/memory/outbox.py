@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from webordinary.backends.broker import poll
-from webordinary.backends.letters import due_moment, is_due
+from webordinary.backends.letters import held_until, is_due, put_off_until
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import LETTERS, Nothing
 from webordinary.core.errors import NotFound
@@ -69,12 +69,12 @@ class MemoryOutbox:
         now = self._clock.now()
         owed = [row for row in self._letters.rows.values() if row.state is LetterState.OWED]
         owed.sort(key=lambda row: row.due_at)
-        due = [row for row in owed if is_due(row.due_at, now)][:limit]
+        due = [row for row in owed if is_due(row.due_at, now, held=row.held_by is not None)][:limit]
         if not due:
             return Nothing(owed[0].due_at - now) if owed else Nothing()
         for row in due:
             row.letter = replace(row.letter, attempts=row.letter.attempts + 1)
-            row.due_at, row.held_by = due_moment(now, hold), sender
+            row.due_at, row.held_by = held_until(now, hold), sender
         return [row.letter for row in due]
 
     async def sent(self, letter: Letter, message_id: str) -> None:
@@ -88,7 +88,7 @@ class MemoryOutbox:
         """See `Outbox.postpone`."""
         row = self._row(letter)
         if row.state is LetterState.OWED and row.letter.attempts == letter.attempts:
-            row.due_at, row.held_by = due_moment(self._clock.now(), seconds), None
+            row.due_at, row.held_by = put_off_until(self._clock.now(), seconds), None
             row.reason = storable(reason)
             self._wakeups.send([LETTERS])
 

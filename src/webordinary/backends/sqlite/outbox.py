@@ -7,7 +7,7 @@ from functools import partial
 
 from webordinary.backends.broker import poll
 from webordinary.backends.facts_json import letter_facts_from_json
-from webordinary.backends.letters import WAIT_MOST_SECONDS, due_moment, is_due
+from webordinary.backends.letters import HOLD_MOST_SECONDS, WAIT_MOST_SECONDS, held_until, put_off_until
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.rows import OWE, letter_values
 from webordinary.backends.sqlite.tx import Row, Tx
@@ -91,24 +91,34 @@ def owe(tx: Tx, letter: Letter) -> bool:
     return bool(owed)
 
 
+# See `is_due`: those whose time has come, and those of a clock that was set back since.
+_DUE = (
+    "due_at <= :now",
+    "due_at > :now + :hold_most AND (held_by IS NOT NULL OR due_at > :now + :wait_most)",
+)
+_MOST = {"hold_most": HOLD_MOST_SECONDS, "wait_most": WAIT_MOST_SECONDS}
+
+
 def _anything_due(tx: Tx) -> Nothing | None:
     soonest = tx.one("SELECT MIN(due_at) FROM letters WHERE state = 'owed'")
-    latest = tx.one("SELECT MAX(due_at) FROM letters WHERE state = 'owed'")
-    if not soonest or not latest or soonest[0] is None:
+    if not soonest or soonest[0] is None:
         return Nothing()
-    anything = is_due(soonest[0], tx.now) or is_due(latest[0], tx.now)
-    return None if anything else Nothing(soonest[0] - tx.now)
+    at = {"now": tx.now, **_MOST}
+    if any(tx.one(f"SELECT 1 FROM letters WHERE state = 'owed' AND {due} LIMIT 1", at) for due in _DUE):
+        return None
+    return Nothing(soonest[0] - tx.now)
 
 
 def _take(tx: Tx, sender: str, limit: int, hold: float) -> list[Letter]:
     owed = f"SELECT seq, {_LETTER} FROM letters WHERE state = 'owed'"
-    sql = owed + " AND due_at %s ? ORDER BY due_at, seq LIMIT ?"
-    rows = tx.all(sql % "<=", (tx.now, limit))
-    rows += tx.all(sql % ">", (tx.now + WAIT_MOST_SECONDS, limit - len(rows)))
+    rows: list[Row] = []
+    for due in _DUE:
+        at = {"now": tx.now, "limit": limit - len(rows), **_MOST}
+        rows += tx.all(f"{owed} AND {due} ORDER BY due_at, seq LIMIT :limit", at)
     for row in rows:
         tx.do(
             "UPDATE letters SET attempts = attempts + 1, due_at = ?, held_by = ? WHERE seq = ?",
-            (due_moment(tx.now, hold), sender, row[0]),
+            (held_until(tx.now, hold), sender, row[0]),
         )
     return [_letter_of(row[1:], taken=1) for row in rows]
 
@@ -127,7 +137,7 @@ def _postpone(tx: Tx, letter: Letter, seconds: float, reason: str) -> None:
     postponed = tx.do(
         "UPDATE letters SET due_at = ?, held_by = NULL, reason = ?"
         " WHERE about = ? AND kind = ? AND state = 'owed' AND attempts = ?",
-        (due_moment(tx.now, seconds), storable(reason), letter.about, letter.kind.value, letter.attempts),
+        (put_off_until(tx.now, seconds), storable(reason), letter.about, letter.kind.value, letter.attempts),
     )
     if postponed:
         tx.wake(LETTERS)

@@ -230,7 +230,7 @@ async def _bury(context: Context, pid: int) -> None:
         for worker in await backend.ledger.workers():
             if (worker.host, worker.pid) == (short_host(), pid):
                 for lane in worker.lanes:
-                    await backend.control.evict(lane)
+                    await backend.control.bury(lane, worker.worker)
                 gone = Presence(worker.worker, worker.slots, worker.since, worker.host, worker.pid, gone=True)
                 await backend.broker.keep(gone, [])
     except BackendUnavailable as error:
