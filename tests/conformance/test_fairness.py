@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.conformance.world import AMELIA, AMELIA_2, AMELIA_3, BRAVO, CORAL, W1, W2, World
 from webordinary.core.claim import Claim, Claimed
 from webordinary.core.lane import Lane
@@ -167,3 +169,70 @@ async def test_without_room_and_without_an_idle_claim_nothing_is_taken(world: Wo
     await world.submit()
     world.clock.advance(60)
     assert await world.claim(room=0) == Claimed()
+
+
+# --- lanes spread over workers ----------------------------------------------------------------------
+
+
+async def test_two_lanes_that_wait_at_once_go_to_two_workers(world: World) -> None:
+    """One worker of four slots once took both while its neighbour was empty."""
+    for worker in (W1, W2):
+        await world.beat(worker)
+    await world.submit(AMELIA)
+    await world.submit(BRAVO)
+    assert len((await world.claim(W1, room=4)).claims) == 1
+    assert (await world.claim(W1, room=3)).claims == ()
+    assert len((await world.claim(W2, room=4)).claims) == 1
+
+
+async def test_a_burst_is_taken_in_two_calls_of_two_workers(world: World) -> None:
+    """Spreading costs no round trips: each takes its share at once."""
+    for worker in (W1, W2):
+        await world.beat(worker)
+    for number in range(8):
+        await world.submit(Lane(f"p{number}", "kim"))
+    assert [len((await world.claim(worker, room=4)).claims) for worker in (W1, W2)] == [4, 4]
+
+
+async def test_whoever_holds_lanes_leaves_a_waiting_one_for_a_moment_only(world: World) -> None:
+    """The other may be alive and not look: no lane waits beside a free slot for longer than that moment."""
+    held = (await world.start(AMELIA, W1)).claim
+    await world.beat(W2)
+    await world.beat(W1, [held])
+    await world.submit(BRAVO)
+    assert (await world.claim(W1, room=3)).claims == ()
+    world.clock.advance(world.limits.exchange_grace_seconds)
+    assert [claim.lane for claim in (await world.claim(W1, room=3)).claims] == [BRAVO]
+
+
+async def test_with_equal_hands_whoever_asks_first_takes_it_at_once(world: World) -> None:
+    """Spreading must cost no latency where there is nothing to spread."""
+    for worker, lane in ((W1, AMELIA), (W2, BRAVO)):
+        await world.beat(worker, [(await world.start(lane, worker)).claim])
+    await world.submit(CORAL)
+    assert len((await world.claim(W2, room=3)).claims) == 1
+
+
+@pytest.mark.parametrize("state", ["alone", "leaving", "gone", "silent", "full"])
+async def test_nobody_waits_for_a_worker_that_takes_no_lanes(world: World, state: str) -> None:
+    if state != "alone":
+        await world.beat(W2, draining=state == "leaving", gone=state == "gone")
+    if state == "silent":
+        world.outlive_the_lease()
+    if state == "full":
+        for number in range(4):
+            await world.start(Lane(f"p{number}", "kim"), W2)
+    await world.beat(W1, [(await world.start(AMELIA, W1)).claim])
+    await world.submit(BRAVO)
+    assert [claim.lane for claim in (await world.claim(W1, room=3)).claims] == [BRAVO]
+
+
+async def test_a_warm_lane_goes_back_to_its_worker_however_many_it_holds(world: World) -> None:
+    """Its workspace is there; that is worth more than an even spread."""
+    delivery = await world.start(AMELIA, W1)
+    await world.broker.settle(delivery, Done(), more=False)
+    await world.broker.release(delivery.claim)
+    await world.beat(W1, [(await world.start(BRAVO, W1)).claim])
+    await world.beat(W2)
+    await world.submit(AMELIA)
+    assert [claim.lane for claim in (await world.claim(W1, room=3)).claims] == [AMELIA]

@@ -3,14 +3,17 @@
 Beyond our patience the lane that has waited longest goes first. Before that, the project with the fewest
 lanes in hand does, with the lane of it that has waited longest. A store offers its waiting lanes in the order
 of an index, and only as many of them are read as are taken, and a few more.
+
+Lanes spread over workers: for a moment a waiting lane is left to one that holds fewer and has a free slot.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +48,14 @@ class ProjectLoad:
     project: str
 
 
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """How many lanes a worker holds, and how many it could."""
+
+    held: int
+    slots: int
+
+
 class WaitingLanes(Protocol):
     """The lanes that wait at one moment. Iterators read on only as far as they are asked to."""
 
@@ -68,16 +79,37 @@ class WaitingLanes(Protocol):
         """Whether a worker is alive and not about to leave, so that its warm lanes are kept for it."""
         ...
 
+    def held(self, worker: WorkerId) -> int:
+        """How many lanes a worker holds."""
+        ...
+
+    def others_with_room(self, worker: WorkerId) -> Sequence[Seats]:
+        """The other workers that are alive, not about to leave, and have a free slot."""
+        ...
+
+    def count(self, most: int) -> int:
+        """How many lanes wait by now, counted up to so many."""
+        ...
+
 
 class FairChoice:
     """One worker's choice among the lanes that wait."""
 
     def __init__(
-        self, waiting: WaitingLanes, worker: WorkerId, now: float, limits: Limits, *, grace: float = 0.0
+        self,
+        waiting: WaitingLanes,
+        worker: WorkerId,
+        now: float,
+        limits: Limits,
+        *,
+        grace: float = 0.0,
+        spread: bool = False,
     ) -> None:
-        """Choose for a worker; `grace` is how long others go first."""
+        """Choose for a worker. `grace` is how long others go first; `spread` keeps it from holding most."""
         self._waiting, self._worker, self._now, self._limits = waiting, worker, now, limits
-        self._grace = grace
+        self._grace, self._spread = grace, spread
+        self._most = 0
+        self._share: int | None = None  # how many may be taken before others had a moment
         self._alive: dict[WorkerId, bool] = {}
         self._passed_over = 0
         self._soonest = math.inf
@@ -86,6 +118,7 @@ class FairChoice:
 
     def lanes(self, most: int) -> list[Lane]:
         """Choose up to so many lanes, fairest first."""
+        self._most = most
         self._choose_overdue(most)
         self._choose_by_project(most)
         return list(self._chosen)
@@ -102,10 +135,22 @@ class FairChoice:
             self._alive[last] = self._waiting.takes_lanes(last)
         reserved = self._limits.warm_seconds if last is not None and self._alive[last] else 0.0
         ready_at = one.ready_at(self._worker, self._grace, reserved_seconds=reserved)
+        if self._spread and last != self._worker:
+            others_go_first = one.since + self._limits.exchange_grace_seconds
+            if others_go_first > max(ready_at, self._now) and len(self._chosen) >= self._own_share():
+                ready_at = others_go_first
         if ready_at > self._now:
             self._passed_over += 1
             self._soonest = min(self._soonest, ready_at)
         return ready_at <= self._now
+
+    def _own_share(self) -> int:
+        """How many lanes are the worker's own if those that wait go to whoever holds fewest."""
+        if self._share is None:
+            held = self._waiting.held(self._worker)
+            others = [] if held + self._most == 1 else self._waiting.others_with_room(self._worker)
+            self._share = fair_share(Seats(held, held + self._most), others, self._waiting.count)
+        return self._share
 
     def _choose_overdue(self, most: int) -> None:
         for one in self._waiting.longest(self._now - self._limits.patience_seconds):
@@ -153,3 +198,19 @@ class FairChoice:
     def _choose(self, one: WaitingLane) -> None:
         self._chosen[one.lane] = one
         self._chosen_of[one.lane.project] += 1
+
+
+def fair_share(mine: Seats, others: Sequence[Seats], waiting: Callable[[int], int]) -> int:
+    """How many of the waiting lanes one worker gets if each lane goes to whoever holds fewest by then."""
+    if not others:
+        return mine.slots - mine.held
+    pool = [mine, *others]
+
+    def taken(level: int) -> int:
+        """How many lanes it takes until everybody holds so many, or all it can."""
+        return sum(max(min(one.slots, level) - one.held, 0) for one in pool)
+
+    highest = max(one.slots for one in pool)
+    lanes = waiting(taken(highest))
+    level = bisect_left(range(highest), lanes, key=taken)
+    return max(min(mine.slots, level) - mine.held, 0)

@@ -144,7 +144,8 @@ class Rules:
         """List the lanes a worker may take now, fairest first; and in how many seconds there may be more."""
         grace = self.limits.exchange_grace_seconds if exchange else 0.0
         waiting = self.rows.index().waiting(only)
-        choice = FairChoice(waiting, worker, self.rows.now, self.limits, grace=grace)
+        spread = only is None and not exchange
+        choice = FairChoice(waiting, worker, self.rows.now, self.limits, grace=grace, spread=spread)
         return self.rows.find_lanes(choice.lanes(most)), choice.retry_in()
 
     def _take(self, lane: LaneRow, worker: WorkerId) -> Claim:

@@ -38,7 +38,7 @@ class Limits:
     retry_first_seconds: float = 2.0
     retry_most_seconds: float = 120.0
 
-    exchange_grace_seconds: float = 0.25  # free workers go first; then idle owners give way
+    exchange_grace_seconds: float = 0.25  # workers with free slots, and with fewer lanes, go first
     warm_seconds: float = 0.25  # a lane's last worker goes first: its workspace is warm
     turn_seconds: float = 60.0  # a lane may be served this long ...
     patience_seconds: float = 30.0  # ... before it gives way to lanes that waited longer than this

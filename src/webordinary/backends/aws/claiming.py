@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -67,10 +68,12 @@ class Claiming:
             return None
         model = await self._lanes.read(Needs(list({*waiting, *(claim.lane for claim in idle)})))
         wanted = [row for row in model.lanes.values() if row.wanted_since is not None]
-        last = {row.last_worker for row in wanted if row.last_worker is not None} - {worker}
-        model.fill_workers(await self._workers.seen(list(last)))
-        if len(wanted) > 1:
-            await self._add_rivals(model, {row.lane.project for row in wanted})
+        if len(wanted) == 1 and (only is not None or not self._taken.get(worker)):
+            last = {row.last_worker for row in wanted if row.last_worker is not None} - {worker}
+            model.fill_workers(await self._workers.seen(list(last)))
+            return model
+        model.fill_workers({row.presence.worker: row for row in await self._workers.everybody()})
+        await self._add_rivals(model, {row.lane.project for row in wanted})
         return model
 
     async def _waiting(self) -> list[Lane]:
@@ -79,8 +82,9 @@ class Claiming:
         return [Lane.from_key(key["projectKey"]) for key in keys]
 
     async def _add_rivals(self, model: Model, projects: set[str]) -> None:
-        """Read the lanes that these projects have in hand: those with the fewest go first."""
+        """Read the lanes these projects have in hand, and count those of each worker: fewest go first."""
         owned = await self._dynamo.scan(self._settings.lanes, index=OWNER_INDEX)
+        model.held_by = Counter(key["containerId"] for key in owned)
         lanes = [Lane.from_key(key["projectKey"]) for key in owned]
         rivals = [lane for lane in lanes if lane.project in projects and lane not in model.lanes]
         if rivals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from webordinary.backends.aws.rows import job_row, lane_row
@@ -30,6 +31,7 @@ class Model(MemoryRows):
         self.letters_known: set[tuple[str, LetterKind]] = set()
         self.new_tokens: dict[JobId, str] = {}  # task tokens that came with this call
         self.dropped_tokens: set[str] = set()  # and those that nobody waits with any more
+        self.held_by: Counter[WorkerId] = Counter()  # how many lanes each worker holds, where it was counted
         self.found: dict[str, list[Item]] = {}  # what else was asked for, by table
 
     def fill(self, lanes: Sequence[Item], jobs: Sequence[Item], instructions: Mapping[str, str]) -> None:
@@ -53,6 +55,10 @@ class Model(MemoryRows):
     def fill_workers(self, workers: Mapping[WorkerId, WorkerRow]) -> None:
         """Take in who showed itself."""
         self.workers.update(workers)
+
+    def held(self, worker: WorkerId) -> int:
+        """How many lanes a worker holds; not all of them were read."""
+        return self.held_by[worker]
 
     def _know_letter(self, about: str, kind: LetterKind) -> None:
         self.letters.rows[about, kind] = LetterRow(Letter(about, kind), 0.0)

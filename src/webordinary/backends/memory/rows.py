@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from webordinary.backends.memory.outbox import Letters
-from webordinary.claim.fairness import ProjectLoad, WaitingLane
+from webordinary.claim.fairness import ProjectLoad, Seats, WaitingLane
 from webordinary.claim.rows import LETTERS, JobRow, LaneRow, WorkerRow
 from webordinary.core.claim import Presence, WorkerId
 from webordinary.core.job import JobId
@@ -116,6 +116,10 @@ class MemoryRows:
             if row.seen_at < seen_before:
                 del self.workers[worker]
 
+    def held(self, worker: WorkerId) -> int:
+        """How many lanes a worker holds."""
+        return sum(row.worker == worker for row in self.lanes.values())
+
     def is_owned(self, row: LaneRow) -> bool:
         """Whether a lane has a live owner now."""
         return row.owned(self.now, self.limits)
@@ -162,3 +166,18 @@ class WaitingRows:
         """See `WaitingLanes.takes_lanes`."""
         seen = self._rows.workers.get(worker)
         return seen is not None and seen.takes_lanes(self._rows.now, self._rows.limits)
+
+    def held(self, worker: WorkerId) -> int:
+        """See `WaitingLanes.held`."""
+        return self._rows.held(worker)
+
+    def others_with_room(self, worker: WorkerId) -> list[Seats]:
+        """See `WaitingLanes.others_with_room`."""
+        rows = self._rows
+        others = [row.presence for other, row in rows.workers.items() if other != worker]
+        seats = (Seats(rows.held(one.worker), one.slots) for one in others if self.takes_lanes(one.worker))
+        return [one for one in seats if one.held < one.slots]
+
+    def count(self, most: int) -> int:
+        """See `WaitingLanes.count`."""
+        return min(len(self._waiting), most)

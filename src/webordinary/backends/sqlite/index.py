@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from webordinary.backends.loading import SweepCursor
 from webordinary.backends.sqlite.tx import Row, Tx
-from webordinary.claim.fairness import ProjectLoad, WaitingLane
+from webordinary.claim.fairness import ProjectLoad, Seats, WaitingLane
 from webordinary.claim.rows import LaneRow
 from webordinary.core.claim import WorkerId
 from webordinary.core.lane import Lane
@@ -65,6 +65,12 @@ _MISDATED = f"""
     SELECT lane FROM lanes WHERE {WAITS} AND {SINCE} > :now AND (wanted_since > :now
         OR wanted_from > :latest_parking OR (wanted_from > :latest_retry AND wanted_from IS NOT parked_until))
     LIMIT :most
+"""
+
+
+_OTHERS = """
+    SELECT (SELECT COUNT(*) FROM lanes WHERE lanes.worker = workers.worker), slots, seen_at
+    FROM workers WHERE worker <> :worker AND NOT draining
 """
 
 
@@ -178,6 +184,27 @@ class WaitingTables:
         return found is not None and self._limits.lease_holds(
             found[0] + self._limits.lease_seconds, self._tx.now
         )
+
+    def held(self, worker: WorkerId) -> int:
+        """See `WaitingLanes.held`."""
+        row = self._tx.one("SELECT COUNT(*) FROM lanes WHERE worker = ?", (worker,))
+        return int(row[0]) if row else 0
+
+    def others_with_room(self, worker: WorkerId) -> list[Seats]:
+        """See `WaitingLanes.others_with_room`."""
+        now, limits = self._tx.now, self._limits
+        found = self._tx.all(_OTHERS, {"worker": worker})
+        return [
+            Seats(held, slots)
+            for held, slots, seen_at in found
+            if held < slots and limits.lease_holds(seen_at + limits.lease_seconds, now)
+        ]
+
+    def count(self, most: int) -> int:
+        """See `WaitingLanes.count`."""
+        sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM lanes WHERE {WAITS} AND {SINCE} <= :now LIMIT :most)"
+        row = self._tx.one(sql, {"most": most, **self._at})
+        return int(row[0]) if row else 0
 
 
 class OneWaiting(WaitingTables):
