@@ -10,16 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webordinary.claim.fairness import FairChoice
-from webordinary.claim.rows import (
-    CLAIMS,
-    JobRow,
-    LaneRow,
-    Nothing,
-    Rows,
-    job_topic,
-    lane_topic,
-    worker_topic,
-)
+from webordinary.claim.rows import CLAIMS, JobRow, LaneRow, Nothing, Rows, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import Claim, Claimed, Delivery, Interrupt, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.errors import ClaimLost, NotAllowed, NotFound
 from webordinary.core.job import AHEAD_COUNTED_MAX, ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
@@ -274,13 +265,8 @@ class Rules:
         return Nothing()
 
     def _settle(self, lane: LaneRow, job: JobRow, outcome: Outcome) -> None:
-        verdict = judge(
-            outcome,
-            attempt=job.attempt,
-            interrupted=job.interrupted,
-            by=job.interrupted_by,
-            limits=self.limits,
-        )
+        by = job.interrupted_by
+        verdict = judge(outcome, attempt=job.attempt, interrupted=job.interrupted, by=by, limits=self.limits)
         now = lane.last_activity = self.rows.now
         if verdict.failed_attempt:
             self._count_failure(lane)

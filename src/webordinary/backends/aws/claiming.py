@@ -68,7 +68,7 @@ class Claiming:
             return None
         model = await self._lanes.read(Needs(list({*waiting, *(claim.lane for claim in idle)})))
         wanted = [row for row in model.lanes.values() if row.wanted_since is not None]
-        if len(wanted) == 1 and (only is not None or not self._taken.get(worker)):
+        if len(wanted) <= 1 and (only is not None or not self._taken.get(worker)):
             last = {row.last_worker for row in wanted if row.last_worker is not None} - {worker}
             model.fill_workers(await self._workers.seen(list(last)))
             return model
