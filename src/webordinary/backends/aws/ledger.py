@@ -60,8 +60,8 @@ class AwsLedger:
             )
             for row in everybody
         ]
-        now = self._clock.now()
-        return [view for view in views if view.seen_at + self._lanes.limits.lease_seconds > now]
+        now, limits = self._clock.now(), self._lanes.limits
+        return [view for view in views if limits.lease_holds(view.seen_at + limits.lease_seconds, now)]
 
     async def _lanes_held(self) -> dict[WorkerId, dict[Lane, float]]:
         """Read who holds which lanes, and when each of them was last kept."""
@@ -69,7 +69,9 @@ class AwsLedger:
         held: dict[WorkerId, dict[Lane, float]] = {}
         busy = await self._busy("", None)
         for item in await self._lane_items(busy):
-            if item.get("containerId") is not None and item["leaseUntil"] > now:
+            if item.get("containerId") is not None and self._lanes.limits.lease_holds(
+                float(item["leaseUntil"]), now
+            ):
                 lanes = held.setdefault(item["containerId"], {})
                 lanes[Lane.from_key(item["projectKey"])] = float(item.get("beatAt", 0.0))
         return held

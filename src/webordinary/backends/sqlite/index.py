@@ -22,8 +22,8 @@ OPEN = "finished_at IS NULL"
 SINCE = "MAX(wanted_since, wanted_from)"
 WAITS = "wanted_since IS NOT NULL"
 # See `Limits.lease_holds`. An owner that beats late clears its lane's request only then.
-_LEASED = "lease_until > :now AND lease_until <= :latest_lease"
-_UNOWNED = f"(worker IS NULL OR NOT ({_LEASED}))"
+LEASED = "lease_until > :now AND lease_until <= :latest_lease"
+_UNOWNED = f"(worker IS NULL OR NOT ({LEASED}))"
 
 _LONGEST = f"""
     SELECT {SINCE}, lane, last_worker FROM lanes
@@ -104,7 +104,7 @@ class SqliteIndex:
     def held_with_work(self, worker: WorkerId) -> int:
         """See `Index.held_with_work`."""
         row = self._tx.one(
-            f"SELECT COUNT(*) FROM lanes WHERE worker = :worker AND {_LEASED}"
+            f"SELECT COUNT(*) FROM lanes WHERE worker = :worker AND {LEASED}"
             f" AND EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})",
             {"worker": worker, **self._at},
         )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from webordinary.backends.broker import poll, poll_result
 from webordinary.backends.facts_json import facts_from_json
 from webordinary.backends.sqlite.engine import Engine
-from webordinary.backends.sqlite.index import OPEN
+from webordinary.backends.sqlite.index import LEASED, OPEN
 from webordinary.backends.sqlite.tx import Row, Tx
 from webordinary.backends.wakeups import Wakeups
 from webordinary.claim.rows import Nothing, job_topic
@@ -51,7 +51,7 @@ _BUSY = f"""
             UNION ALL SELECT (SELECT MIN(lane) FROM jobs WHERE {OPEN} AND lane > busy.lane)
             FROM busy WHERE busy.lane IS NOT NULL LIMIT :limit)
         SELECT lane FROM busy
-        UNION SELECT lane FROM lanes WHERE worker IS NOT NULL AND lease_until > :now)
+        UNION SELECT lane FROM lanes WHERE worker IS NOT NULL AND {LEASED})
 """
 _EVENT = "SELECT at, lane, what, worker, fence, job, note FROM history"
 # What happened to a job; and to its lane while it was there.
@@ -64,10 +64,7 @@ _STORY = f"""
             ORDER BY at DESC LIMIT :limit))
     ORDER BY event DESC LIMIT :limit
 """
-_WORKERS = (
-    "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers"
-    " WHERE seen_at + ? > ? ORDER BY worker"
-)
+_WORKERS = "SELECT worker, host, pid, slots, since, seen_at, draining FROM workers ORDER BY worker"
 LAST_CHARACTER = "\U0010ffff"  # sorts after everything that an id may go on with
 
 
@@ -84,8 +81,10 @@ class SqliteLedger:
 
     def _workers(self, tx: Tx) -> list[WorkerView]:
         held: dict[str, list[Lane]] = {}
+        limits = self._limits
+        at = {"now": tx.now, "latest_lease": limits.latest_lease(tx.now)}
         for worker, lane in tx.all(
-            "SELECT worker, lane FROM lanes WHERE worker IS NOT NULL AND lease_until > ?", (tx.now,)
+            f"SELECT worker, lane FROM lanes WHERE worker IS NOT NULL AND {LEASED}", at
         ):
             held.setdefault(worker, []).append(Lane.from_key(lane))
         return [
@@ -99,9 +98,8 @@ class SqliteLedger:
                 draining=bool(draining),
                 lanes=tuple(sorted(held.get(worker, ()))),
             )
-            for worker, host, pid, slots, since, seen_at, draining in tx.all(
-                _WORKERS, (self._limits.lease_seconds, tx.now)
-            )
+            for worker, host, pid, slots, since, seen_at, draining in tx.all(_WORKERS)
+            if limits.lease_holds(seen_at + limits.lease_seconds, tx.now)
         ]
 
     async def lanes(self, *, limit: int, after: Lane | None = None, busy: bool = False) -> list[LaneView]:
@@ -109,7 +107,11 @@ class SqliteLedger:
         which = f" AND {_BUSY}" if busy else ""
         sql = f"{_LANE} WHERE lanes.lane > :after{which} ORDER BY lanes.lane LIMIT :limit"
         first = after.key if after else ""
-        rows = self._engine.read(lambda tx: tx.all(sql, {"after": first, "limit": limit, "now": tx.now}))
+        latest = self._limits.latest_lease
+        asked = {"after": first, "limit": limit}
+        rows = self._engine.read(
+            lambda tx: tx.all(sql, {"now": tx.now, "latest_lease": latest(tx.now), **asked})
+        )
         return [_lane_view(row) for row in rows]
 
     async def lane(self, lane: Lane) -> LaneView:
