@@ -15,6 +15,7 @@ from webordinary.mail.ses_mailer import SesMailer
 from webordinary.ports.mailer import Rejected, Sent, TryLater
 from webordinary.system.s3_client import content_of
 from webordinary.wiring.cloud import AwsPlatform, buckets
+from webordinary.wiring.settings import load
 
 
 @pytest.fixture
@@ -107,5 +108,6 @@ async def test_a_service_that_does_not_answer_gets_it_again(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    told = await AwsPlatform(account.settings).mailer().send(letter("a@b.c"), recipient="a@b.c", key="k")
+    mailer = AwsPlatform(load(account.settings.home)).mailer()
+    told = await mailer.send(letter("a@b.c"), recipient="a@b.c", key="k")
     assert isinstance(told, TryLater)
