@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -90,6 +90,24 @@ async def test_verbs_of_one_turn_share_one_commit(engine: Engine) -> None:
     results = await asyncio.gather(*(engine.write(park(f"lane{n}", n)) for n in range(20)))
     assert results == list(range(20))
     assert statements.count("COMMIT") == 1
+
+
+async def test_whoever_is_woken_finds_what_it_was_woken_for(tmp_path: Path) -> None:
+    """Woken before the commit, a worker would look, find nothing, and sleep on."""
+    found: list[list[str]] = []
+
+    class Looking(LocalWakeups):
+        def send(self, topics: Iterable[str]) -> None:
+            found.extend(lanes(opened) for topic in topics if topic == CLAIMS)
+
+    def wanted(tx: Tx) -> None:
+        park("a", 1)(tx)
+        tx.wake(CLAIMS)
+
+    opened = Engine(tmp_path / STORE_NAME, ManualClock(), Looking())
+    await opened.write(wanted)
+    opened.close()
+    assert found == [["a"]]
 
 
 async def test_a_verb_that_explodes_spoils_nothing_but_itself(engine: Engine) -> None:

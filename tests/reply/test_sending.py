@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, MailState
 from webordinary.core.outcome import Done, Failed, Preempted
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
+from webordinary.ports.outbox import Outbox
 from webordinary.reply.compose import compose, message_id_of
 from webordinary.reply.sending_limits import SendingLimits
 
@@ -353,6 +355,44 @@ class _PausedAfterTaking(ManualClock):
     def monotonic(self) -> float:
         self.asked += 1
         return super().monotonic() + (QUICK.hold_seconds if self.asked > 1 else 0)
+
+
+async def test_a_hold_counts_from_before_the_letters_were_asked_for(post: Post) -> None:
+    """An answer that was long under way brings letters that somebody else may have by now."""
+    await post.owe_help(await post.mail_comes())
+    clock = _LateClock()
+    async with post.sending(
+        replace(post.office(), clock=clock, outbox=_LateOutbox(post.backend.outbox, clock))
+    ):
+        async with asyncio.timeout(10):
+            while clock.asked_late < 2:  # it looked how long its hold still lasts, and asked for more
+                await asyncio.sleep(0.01)
+    assert list((await post.standing()).values()) == ["with s1"]
+    assert post.delivered() == []
+
+
+class _LateClock(ManualClock):
+    late, asked_late = 0.0, 0
+
+    def monotonic(self) -> float:
+        self.asked_late += self.late > 0
+        return super().monotonic() + self.late
+
+
+class _LateOutbox:
+    """Gives letters at once; its answer is under way for as long as the hold lasts."""
+
+    def __init__(self, outbox: Outbox, clock: _LateClock) -> None:
+        self._outbox, self._clock = outbox, clock
+
+    def __getattr__(self, verb: str) -> Any:  # noqa: ANN401 - all its other verbs
+        return getattr(self._outbox, verb)
+
+    async def take(self, sender: str, *, limit: int, hold: float, wait: float) -> list[Letter]:
+        letters = await self._outbox.take(sender, limit=limit, hold=hold, wait=wait)
+        if letters:
+            self._clock.late += QUICK.hold_seconds
+        return letters
 
 
 # --- stopping -----------------------------------------------------------------------------------------

@@ -27,13 +27,21 @@ def test_no_schedule_breaks_a_promise(backend: BackendName, seeds: int, part: in
         assert not report.violations, f"seed {seed}: {report.violations}\n{report.trace}"
 
 
-def test_the_schedules_really_have_faults() -> None:
+@pytest.mark.parametrize(("backend", "seeds"), [("memory", MEMORY_SEEDS // 8), ("sqlite", SQLITE_SEEDS // 4)])
+def test_without_faults_nothing_is_repeated_and_every_stop_is_heeded(
+    backend: BackendName, seeds: int
+) -> None:
+    """What only bad luck excuses is held to its strictest where there is none."""
+    for seed in range(seeds):
+        report = run(Schedule(seed, backend, frozenset()))
+        assert not report.violations, f"seed {seed}: {report.violations}\n{report.trace}"
+
+
+@pytest.mark.parametrize(("backend", "seeds"), [("memory", 100), ("sqlite", 25)])
+def test_the_schedules_really_have_faults(backend: BackendName, seeds: int) -> None:
     """A simulation without bad luck proves nothing."""
-    seen: dict[Fault, int] = {}
-    for seed in range(100):
-        for fault, count in run(Schedule(seed)).faults.items():
-            seen[fault] = seen.get(fault, 0) + count
-    assert set(seen) == set(Fault)
+    seen = {fault for seed in range(seeds) for fault in run(Schedule(seed, backend)).faults}
+    assert seen == set(Fault) - ({Fault.LOCK} if backend == "memory" else set())
 
 
 @pytest.mark.parametrize("name", MUTANTS)

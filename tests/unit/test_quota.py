@@ -4,10 +4,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webordinary.backends.quota import Level, level, take_one
+from webordinary.core.lane import Lane
+from webordinary.dispatch.quota import QuotaLimits, buckets
 from webordinary.ports.quotas import Bucket
 
 BUCKET = Bucket("b", burst=5, per_hour=60)  # one a minute
 STEPS = st.floats(min_value=-1e7, max_value=1e7, allow_nan=False).map(lambda step: round(step, 3))
+
+
+def test_a_sender_shares_nothing_with_others_of_a_lane_and_has_one_bucket_for_all_lanes() -> None:
+    """Who writes too much must not silence somebody else, nor write more by writing to more sites."""
+    shop, blog, limits = Lane("shop", "amelia"), Lane("blog", "amelia"), QuotaLimits()
+    of_amelia, of_ben = buckets("amelia@x.example", shop, limits), buckets("ben@x.example", shop, limits)
+    elsewhere = buckets("amelia@x.example", blog, limits)
+    assert of_amelia[0] == elsewhere[0] != of_ben[0]
+    assert of_amelia[1] == of_ben[1] != elsewhere[1]
+    assert of_amelia[2] == of_ben[2] == elsewhere[2]
 
 
 def taken(steps: list[tuple[float, int]]) -> list[int]:

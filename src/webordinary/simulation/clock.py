@@ -10,16 +10,16 @@ EPOCH = 1_700_000_000.0
 
 
 class SimClock:
-    """See `Clock`. `skew` is how wrong this process's wall clock is, in seconds."""
+    """See `Clock`. `skew` is how wrong this process's wall clock is, in seconds; it may change."""
 
     def __init__(self, kernel: Kernel, name: str, skew: float = 0.0) -> None:
         """Tell the kernel's time."""
-        self._kernel, self._name, self._skew = kernel, name, skew
+        self._kernel, self._name, self.skew = kernel, name, skew
         self._made = 0
 
     def now(self) -> float:
         """See `Clock.now`."""
-        return EPOCH + self._kernel.time() + self._skew
+        return EPOCH + self._kernel.time() + self.skew
 
     def monotonic(self) -> float:
         """See `Clock.monotonic`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from webordinary.backends.broker import Store
+from webordinary.backends.loading import RuleStore
 from webordinary.backends.wakeups import LocalWakeups
 from webordinary.claim.rows import Nothing
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence, Pulse, WorkerId
@@ -17,6 +17,7 @@ from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Duplicate, Job, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Outcome
+from webordinary.simulation.engine import EFFECT, Effect
 from webordinary.simulation.kernel import Kernel
 from webordinary.simulation.witness import Witness
 
@@ -37,6 +38,9 @@ class Fault(StrEnum):
     SKEW = "skew"  # a worker's wall clock is wrong
     RESTART = "restart"  # the store is away for a while
     STUCK = "stuck"  # a job hangs and ignores being asked or cancelled
+    LOCK = "lock"  # another program holds the store's lock for a while (SQLite only)
+    CLOCK = "clock"  # the store's clock is set back or forth by hours
+    OPERATOR = "operator"  # somebody stops jobs, takes lanes away, redrives and drops dead jobs
 
 
 EVERY_FAULT = frozenset(Fault)
@@ -87,7 +91,7 @@ class LossyWakeups(LocalWakeups):
 class FaultyStore:
     """A store at the other end of a bad line. The witness sees every effect at the moment it happens."""
 
-    def __init__(self, store: Store, kernel: Kernel, weather: Weather, witness: Witness) -> None:
+    def __init__(self, store: RuleStore, kernel: Kernel, weather: Weather, witness: Witness) -> None:
         """Put a bad line before a store."""
         self._store, self._kernel, self._weather, self._witness = store, kernel, weather, witness
 
@@ -141,6 +145,19 @@ class FaultyStore:
         """See `Store.sweep`."""
         return await self._call(self._store.sweep, lambda _: None)
 
+    async def operate(self, lane: Lane, verb: int) -> None:
+        """Let an operator do something to a lane, or to a dead job of it."""
+        store, witness = self._store, self._witness
+        dead = witness.dead_job(lane)
+        if verb == 0:
+            await self._call(lambda: store.evict(lane), lambda _: witness.evicted(lane))
+        elif verb == 1:
+            await self._call(lambda: store.interrupt(lane), lambda job: witness.stopped(lane, job))
+        elif dead is not None:
+            redrives = verb == 2  # noqa: PLR2004 - four verbs, the last two for dead jobs
+            move = store.redrive if redrives else store.drop
+            await self._call(lambda: move(dead), lambda _: witness.moved(lane, dead, redriven=redrives))
+
     async def _call(self, verb: Callable[[], Awaitable[T]], saw: Callable[[T], None]) -> T:
         """One call over the bad line. A slow request arrives even if its sender is dead by then."""
         if self._weather.strikes(Fault.SLOW):
@@ -165,8 +182,13 @@ class FaultyStore:
         await asyncio.sleep(0.0005)
         if self._weather.strikes(Fault.BEFORE) or self._away():
             raise BackendUnavailable("the store did not answer")
-        answer = await verb()
-        saw(answer)
+        effect = Effect(saw)
+        token = EFFECT.set(effect)
+        try:
+            answer = await verb()
+        finally:
+            EFFECT.reset(token)
+        effect.took(answer)  # unless a commit showed it before
         return answer
 
     def _away(self) -> bool:

@@ -18,6 +18,7 @@ class SimHandler:
     def __init__(self, weather: Weather) -> None:
         """Behave as the weather says."""
         self._weather = weather
+        self._seconds = (0.0, 0.05, 1.0, 5.0, 20.0) if weather.kinds else (0.05, 5.0, 100.0)
 
     async def run(self, delivery: Delivery, stop: Stop) -> Outcome:
         """See `Handler.run`."""
@@ -26,7 +27,7 @@ class SimHandler:
         if self._weather.strikes(Fault.STUCK):
             return await _hang()
         try:
-            async with asyncio.timeout(rng.choice((0.0, 0.05, 1.0, 5.0, 20.0)) * rng.random()):
+            async with asyncio.timeout(rng.choice(self._seconds) * rng.random()):
                 await stop.wait()
         except TimeoutError:
             return self._outcome()

@@ -23,6 +23,7 @@ from webordinary.core.outcome import Outcome, Preempted
 from webordinary.core.views import Happening
 from webordinary.simulation.faults import EVERY_FAULT, Fault
 
+NONE: frozenset[Fault] = frozenset()
 GENTLE = frozenset({Fault.HINTS, Fault.DUPLICATES, Fault.SKEW, Fault.BEFORE})
 
 
@@ -239,6 +240,32 @@ class SideTaskBeats(LaneServer):
         return self.reason is not LetGo.LOST
 
 
+class StopNotReset(LaneServer):
+    """The job after a stopped one is told to stop, too."""
+
+    def _begin(self, delivery: Delivery) -> None:
+        stop = self._stop
+        super()._begin(delivery)
+        self._stop = stop
+
+
+class Unstoppable(LaneServer):
+    """Once a job was stopped, no later one of its lane can be."""
+
+    def _begin(self, delivery: Delivery) -> None:
+        stopping = self._stopping
+        super()._begin(delivery)
+        self._stopping = stopping
+
+
+class ForceHitsNext(LaneServer):
+    """The timer that forces a stop goes on when the job has ended, and hits the next one."""
+
+    def _finish(self) -> None:
+        self._force = None
+        super()._finish()
+
+
 class DeadOwnerKeepsHead(Rules):
     """The next owner waits for the lost owner's job instead of running it again."""
 
@@ -288,4 +315,7 @@ MUTANTS: dict[str, Mutant] = {
     "commit-not-idempotent": Mutant(CommitNotIdempotent),
     "request-consumed-first": Mutant(store=RequestConsumedFirst, sweep=False, faults=GENTLE),
     "dead-owner-keeps-head": Mutant(DeadOwnerKeepsHead),
+    "stop-not-reset": Mutant(server=StopNotReset, faults=NONE),
+    "unstoppable": Mutant(server=Unstoppable, faults=NONE),
+    "force-hits-next": Mutant(server=ForceHitsNext, faults=NONE),
 }

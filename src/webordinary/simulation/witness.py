@@ -6,19 +6,23 @@
 4. with one healthy worker every lane drains in bounded time
 5. the gatekeeper never writes
 6. no lane waits for long while a slot is idle
+7. no job stops or runs again without a cause, and one that is asked to stop does
+8. wake-ups come after the commit
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from webordinary.claim.rows import Nothing
 from webordinary.core.claim import Claim, Claimed, Delivery, Pulse
-from webordinary.core.job import ENDED, MOVES, Duplicate, Job, JobId, JobState, Submitted
+from webordinary.core.job import ENDED, MOVES, OPEN, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
-from webordinary.core.outcome import Outcome
+from webordinary.core.outcome import Outcome, Retry
 from webordinary.simulation.probes import JobFacts, Probe
 
 
@@ -31,6 +35,9 @@ class Checker(StrEnum):
     DRAINS = "drains in bounded time"
     GATEKEEPER = "the gatekeeper never writes"
     NO_IDLE_WAIT = "no lane waits while a slot is idle"
+    CAUSE = "no job stops or runs again without a cause"
+    HEEDED = "who is asked to stop does"
+    WAKEUPS = "wake-ups come after the commit"
     NO_SURPRISE = "no unforeseen error"
 
 
@@ -64,6 +71,11 @@ class Witness:
         self.jobs: dict[JobId, Job] = {}
         self._clock, self._lease_seconds, self._note = clock, lease_seconds, note
         self._lanes: dict[Lane, _LaneBook] = {}
+        self.heed_seconds = math.inf  # in which a job that is to stop has ended
+        self.repeats = True  # workers may be lost, so a job may run again
+        self._stops: dict[JobId, float] = {}  # jobs that were to stop, and since when
+        self._retries: Counter[JobId] = Counter()
+        self._redriven: set[JobId] = set()
 
     def broken(self, checker: Checker, text: str) -> None:
         """Write down a broken promise."""
@@ -122,6 +134,10 @@ class Witness:
             self._note(f"{job.id} submitted to {job.lane} ({job.arrival})")
             self.jobs[job.id] = job
             book = self._book(job.lane)
+            if job.arrival is Arrival.REPLACE_PENDING:
+                self._stops |= {one: math.inf for one in book.order if book.states[one] in OPEN}
+            if answer.interrupts is not None:
+                self._stops[answer.interrupts] = self._clock()
             book.order.append(job.id)
             book.states[job.id] = JobState.QUEUED
         self._look_at(job.lane)
@@ -136,12 +152,15 @@ class Witness:
                 self.broken(
                     Checker.ONE_FENCE, f"{claim.worker} was given a job of {claim.lane}, which it lost"
                 )
+            if not self.repeats and answer.attempt > 1 + self._retries[answer.job.id]:
+                self.broken(Checker.CAUSE, f"{answer.job.id} runs again, and nobody was lost")
         self._look_at(claim.lane)
 
     def settled(self, delivery: Delivery, outcome: Outcome, answer: Delivery | Nothing) -> None:
         """A settle was accepted."""
         claim = delivery.claim
         self._note(f"{claim.worker} settles {delivery.job.id} attempt {delivery.attempt}: {outcome}")
+        self._retries[delivery.job.id] += isinstance(outcome, Retry)
         if self._book(claim.lane).holder != claim:
             self.broken(
                 Checker.ONE_FENCE, f"settle of {delivery.job.id} accepted from a former owner of {claim.lane}"
@@ -176,6 +195,10 @@ class Witness:
             before is JobState.QUEUED and after in MOVES[JobState.RUNNING]
         ):
             self.broken(Checker.ORDER, f"{job} moved from {before} to {after}")
+        if after is JobState.PREEMPTED and job not in self._stops:
+            self.broken(Checker.CAUSE, f"{job} was stopped, and nobody asked for it")
+        if after in ENDED and self._clock() - self._stops.get(job, math.inf) > self.heed_seconds:
+            self.broken(Checker.HEEDED, f"{job} ended {self._clock() - self._stops[job]:g} s after that")
         replaced = after is JobState.PREEMPTED and before is not JobState.RUNNING
         if after in ENDED and not replaced:
             ahead = [
@@ -183,6 +206,43 @@ class Witness:
             ]
             if ahead:
                 self.broken(Checker.ORDER, f"{job} ended before {ahead}")
+
+    # --- operators, and clocks ----------------------------------------------------------------------
+
+    def dead_job(self, lane: Lane) -> JobId | None:
+        """A dead job that an operator may choose."""
+        states = self._book(lane).states
+        return next((job for job in states if states[job] is JobState.DEAD), None)
+
+    def evicted(self, lane: Lane) -> None:
+        """A lane was taken away."""
+        self._note(f"{lane} is taken away")
+        self._book(lane).holder = None
+
+    def stopped(self, lane: Lane, job: JobId | None) -> None:
+        """A job was to stop."""
+        if job is not None:
+            self._note(f"{job} is to stop")
+            self._stops.setdefault(job, self._clock())
+        self._look_at(lane)
+
+    def moved(self, lane: Lane, job: JobId, *, redriven: bool) -> None:
+        """A dead job was queued again, or dropped."""
+        self._note(f"{job} is {'redriven' if redriven else 'dropped'}")
+        book = self._book(lane)
+        book.states[job] = JobState.QUEUED if redriven else JobState.DROPPED
+        if redriven:
+            book.order.remove(job)
+            book.order.append(job)
+            self._redriven.add(job)
+            self._stops.pop(job, None)
+        self._look_at(lane)
+
+    def clock_stepped(self) -> None:
+        """No lease that was written before says anything by this clock."""
+        for book in self._lanes.values():
+            book.lease_until = -math.inf
+        self._stops = dict.fromkeys(self._stops, math.inf)
 
     def _book(self, lane: Lane) -> _LaneBook:
         return self._lanes.setdefault(lane, _LaneBook())
@@ -210,5 +270,7 @@ class Witness:
             for job in book.order:
                 if job not in facts:
                     self.broken(Checker.NOTHING_LOST, f"{job} is gone")
-                elif facts[job].state in ENDED and facts[job].replies_owed != 1:
+                elif facts[job].state in ENDED and not 0 < facts[job].replies_owed <= 1 + (
+                    job in self._redriven
+                ):
                     self.broken(Checker.NOTHING_LOST, f"{job} owes {facts[job].replies_owed} replies")

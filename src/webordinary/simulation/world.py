@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import random
 import shutil
@@ -13,17 +14,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from webordinary.backends.broker import Store, TransactionalBroker
+from webordinary.backends.broker import TransactionalBroker
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.store import SqliteStore
 from webordinary.claim.worker import Worker
 from webordinary.core.claim import Presence, WorkerId
-from webordinary.core.errors import BackendUnavailable
+from webordinary.core.errors import BackendUnavailable, NotAllowed, NotFound
 from webordinary.core.job import Arrival, Job, JobId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.simulation.clock import SimClock
+from webordinary.simulation.engine import SimEngine
 from webordinary.simulation.faults import EVERY_FAULT, Fault, FaultyStore, LossyWakeups, Weather
 from webordinary.simulation.handler import SimHandler
 from webordinary.simulation.kernel import Kernel, Process, Stuck
@@ -36,6 +38,7 @@ BackendName = Literal["memory", "sqlite"]
 FAULTS_END_SECONDS = 150.0
 DRAIN_BOUND_SECONDS = 1500.0  # well under the thirty minutes of idle release, so nothing may lean on that
 IDLE_WAIT_BOUND_SECONDS = 60.0
+HEED_SECONDS = 30.0  # a beat, the graces of asking and killing, and a little more
 LOOK_SECONDS = 5.0
 ARRIVALS = (*Arrival, Arrival.QUEUE, Arrival.INTERRUPT)  # what a schedule's jobs do to those before them
 SESSIONS = ("", "", "one", "two")  # the conversations of a lane; none is one, too
@@ -143,6 +146,8 @@ class World:
         """Open the store of this world, and put it away afterwards."""
         try:
             self.witness = Witness(self._probe(), self.clock.now, LIMITS.lease_seconds, self.kernel.note)
+            if not self.schedule.faults:
+                self.witness.heed_seconds, self.witness.repeats = HEED_SECONDS, False
             yield self
         finally:
             for engine in self._engines:
@@ -160,18 +165,17 @@ class World:
 
     def _engine(self) -> Engine:
         assert self._folder is not None
-        engine = Engine(
-            self._folder / "store.db", self.clock, self.wakeups, shared_commits=False, synchronous="OFF"
-        )
+        engine = SimEngine(self._folder / "store.db", self.clock, self.wakeups, lambda: self.witness)
         self._engines.append(engine)
         return engine
 
     def _broker(self, clock: SimClock) -> TransactionalBroker:
         """What one process sees of the store: over SQLite, through a connection of its own."""
-        store: Store = self._memory or SqliteStore(self._engine(), LIMITS, self.mutant.rules)
-        return TransactionalBroker(
-            FaultyStore(store, self.kernel, self.weather, self.witness), self.wakeups, clock
-        )
+        return TransactionalBroker(self._store(), self.wakeups, clock)
+
+    def _store(self) -> FaultyStore:
+        store = self._memory or SqliteStore(self._engine(), LIMITS, self.mutant.rules)
+        return FaultyStore(store, self.kernel, self.weather, self.witness)
 
     # --- the story --------------------------------------------------------------------------------
 
@@ -180,10 +184,13 @@ class World:
         self.kernel.step_hook = self._strike
         for _ in range(self.shape.workers):
             self._start_worker()
-        adversary = asyncio.ensure_future(self._adversary())
+        adversaries = [
+            asyncio.ensure_future(one) for one in (self._adversary(), self._operator(), self._time_keeper())
+        ]
         submitters = await self._submit_everything()
         await asyncio.sleep(max(FAULTS_END_SECONDS - self.kernel.time(), 0))
-        adversary.cancel()
+        for adversary in adversaries:
+            adversary.cancel()
         self._calm_down()
         await self._drain(submitters)
         self.witness.check_the_end()
@@ -257,6 +264,34 @@ class World:
             victims = [process for process in running if process is not self.kernel.environment]
             if victims:
                 self._victim = (rng.choice(victims), rng.choice(kinds), rng.randint(0, 30))
+
+    async def _operator(self) -> None:
+        """Now and then somebody uses the operators' verbs."""
+        rng, store = self.weather.rng, self._store()
+        while self.weather.rates.get(Fault.OPERATOR):
+            await asyncio.sleep(rng.expovariate(1 / 20))
+            self.weather.count(Fault.OPERATOR)
+            with contextlib.suppress(BackendUnavailable, NotFound, NotAllowed):
+                await store.operate(rng.choice(self.shape.lanes), rng.randrange(4))
+
+    async def _time_keeper(self) -> None:
+        """Now and then the store's clock is set, or its file is locked by some other program."""
+        rng, rates = self.weather.rng, self.weather.rates
+        kinds = [fault for fault in (Fault.CLOCK, Fault.LOCK) if rates.get(fault)]
+        while kinds:
+            await asyncio.sleep(rng.expovariate(1 / 40))
+            fault = rng.choice(kinds)
+            if fault is Fault.CLOCK:
+                self.clock.skew += rng.choice((-7200.0, -30.0, 30.0, 7200.0))
+                self.witness.clock_stepped()
+            elif self._folder is None:
+                continue
+            else:
+                with (self._folder / "store.db.lock").open("r+b") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    await asyncio.sleep(rng.choice((0.01, 1.0, 15.0)))
+            self.weather.count(fault)
+            self.kernel.note(fault)
 
     def _strike(self, _step: int, process: Process | None) -> None:
         if self._victim is None or process is not self._victim[0]:
@@ -345,5 +380,7 @@ class World:
             faults=dict(self.weather.counts),
             violations=[str(violation) for violation in violations],
             checker=violations[0].checker.value if violations else None,
-            trace=self.kernel.render_trace() if trace or violations else "",
+            trace=self.kernel.render_trace().replace(str(self._folder), "(home)")
+            if trace or violations
+            else "",
         )
