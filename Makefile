@@ -65,7 +65,7 @@ sim: setup ## simulate SEEDS=2000 random schedules, then every planted fault
 	$(BIN)/webordinary simulate --mutants
 
 drill: $(TESTS) ## the drills of `make test` in their long form: kills, pauses, power cuts, races
-	WEBORDINARY_KILLS=2000 WEBORDINARY_STOPS=15 WEBORDINARY_POWER_CUTS=40000 WEBORDINARY_TEST_KILL_MAILS=400 \
+	WEBORDINARY_KILLS=2000 WEBORDINARY_STOPS=15 WEBORDINARY_POWER_CUTS=30000 WEBORDINARY_TEST_KILL_MAILS=400 \
 	WEBORDINARY_RACES=400 WEBORDINARY_BAD_LINE_JOBS=25 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal \
 		tests/reliability tests/aws/test_claim_races.py tests/aws/test_bad_line.py
 

@@ -199,7 +199,7 @@ async def looked_at(address: str, token: str, about: dict[str, str]) -> None:
 async def tried(browser: httpx.AsyncClient, token: str) -> None:
     """The try-it box: a mail in by the cloud's way, and its letter as it went out."""
     browser.headers["Origin"] = str(browser.base_url).rstrip("/")
-    await browser.post("/door/in", data={"token": token})
+    await browser.post("/sign-in", data={"token": token})
     secret = re.search(r'name="csrf" value="([^"]+)"', (await browser.get("/")).text)
     assert secret
     mail = {"subject": "My site", "text": "Change the title of the homepage to Tulips"}

@@ -19,7 +19,7 @@ from tests.reliability.disk import Created, Deleted, Disk, Synced, Written
 from tests.reliability.power import power_cuts
 from tests.reliability.workload import CHECKPOINT_PAGES, DATABASE, Books, record
 
-CUTS = int(os.environ.get("WEBORDINARY_POWER_CUTS", "6000"))
+CUTS = int(os.environ.get("WEBORDINARY_POWER_CUTS", "3000"))
 CUTS_A_PART = 750
 CUTS_OF_A_WRONG_STORE = 300
 
