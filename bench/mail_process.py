@@ -18,7 +18,7 @@ from bench.processes import READY
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.core.lane import Lane
 from webordinary.core.site import Member, Project
-from webordinary.dispatch.quota import QuotaLimits
+from webordinary.dispatch.submit import QuotaLimits
 from webordinary.mail.smtp.gateway import SmtpGateway
 from webordinary.wiring.mail import open_mail_room
 from webordinary.wiring.platform import open_backend

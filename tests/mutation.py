@@ -43,12 +43,14 @@ HOLDS: dict[str, tuple[Sequence[str], ...]] = {
     "claim/release_reasons.py": (WORKERS, SCHEDULES),
     "claim/backoff.py": (WORKERS, SCHEDULES),
     "claim/wait_reasons.py": (["tests/unit/test_waiting.py", "tests/conformance/test_explaining.py"],),
-    "dispatch/submit.py": (["tests/flows/test_one_submit.py", "tests/flows/test_receive.py"],),
+    "dispatch/submit.py": (
+        ["tests/flows/test_one_submit.py", "tests/flows/test_receive.py"],
+        ["tests/unit/test_quota.py"],
+    ),
     "dispatch/arrival_policy.py": (
         ["tests/flows/test_arrival_policy.py", "tests/flows/test_take_over.py"],
         ["tests/flows/test_one_submit.py"],
     ),
-    "dispatch/quota.py": (["tests/unit/test_quota.py", "tests/flows/test_receive.py"],),
     "backends/loading.py": LOADING,
     "backends/memory/rows.py": (*RULES, *LOADING),
     "backends/memory/store.py": (*RULES, *LOADING),

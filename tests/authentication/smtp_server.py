@@ -14,7 +14,7 @@ from webordinary.backends.memory.open import open_memory
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Envelope, LetterKind, MailRecord
 from webordinary.core.site import Member, Project
-from webordinary.dispatch.quota import QuotaLimits
+from webordinary.dispatch.submit import QuotaLimits
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.mail.checks.checks import OriginChecks

@@ -6,7 +6,7 @@ from tests.authentication.cases_replay import EVE, GMAIL, REPLAYS, Replay, added
 from tests.authentication.smtp_server import OWNERS_SERVER, Server
 from tests.authentication.world import BODY, OWNER, US, letter
 from tests.flows.door import KEY
-from webordinary.core.letter_facts import Question
+from webordinary.core.facts import Question
 from webordinary.core.mail import LetterKind, MailState, SessionId
 from webordinary.core.signed_addresses import session_address, session_token
 from webordinary.intake.auto_replies import SESSION_HEADER

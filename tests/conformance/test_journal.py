@@ -9,6 +9,7 @@ from tests.waiting import HANG_SECONDS
 from webordinary.core.errors import ClaimLost
 from webordinary.core.facts import (
     NO_FACTS,
+    Ending,
     Facts,
     FailureDetails,
     LiveFacts,
@@ -21,7 +22,6 @@ from webordinary.core.facts import (
 )
 from webordinary.core.failure import DemoObstacle, FailureKind
 from webordinary.core.job import JobId, JobState
-from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import LetterKind
 from webordinary.core.outcome import Done, Failed, Preempted
 from webordinary.core.page_changes import PageChange, PageChangeKind

@@ -9,20 +9,20 @@ import pytest
 from tests.conformance.world import BRAVO, LIMITS, LONG, START, World
 from tests.waiting import soon, waiting
 from webordinary.core.errors import NotFound
-from webordinary.core.facts import RequestedChange
-from webordinary.core.failure import MailProblem
-from webordinary.core.job import JobId
-from webordinary.core.letter_facts import (
+from webordinary.core.facts import (
     Accepted,
     LetterFacts,
     MailFault,
     NotAMember,
     ProjectChoice,
     Question,
+    RequestedChange,
     StatusReport,
     StopRequest,
     UnclearWords,
 )
+from webordinary.core.failure import MailProblem
+from webordinary.core.job import JobId
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, SessionId
 from webordinary.core.outcome import Done

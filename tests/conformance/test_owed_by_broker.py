@@ -7,9 +7,9 @@ import pytest
 
 from tests.conformance.test_outbox import SPRING, kinds_about, take, take_one
 from tests.conformance.world import LIMITS, START, W2, World
+from webordinary.core.facts import Accepted, Ending
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Arrival, Intent, JobId, JobState
-from webordinary.core.letter_facts import Accepted, Ending
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.outcome import Done, Failed, HandedBack, Outcome, Preempted, Retry

@@ -7,10 +7,9 @@ from email.utils import formatdate
 from struct import pack
 
 from webordinary.core.claim import Claim, Delivery, Presence, WorkerId
-from webordinary.core.facts import Facts, PagePictures, PreviewFacts, UnfinishedWork
+from webordinary.core.facts import Ending, Facts, PagePictures, PreviewFacts, UnfinishedWork
 from webordinary.core.job import Arrival, Intent, Job, JobId
 from webordinary.core.lane import Lane
-from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import (
     FileProblem,
     KeptFile,

@@ -22,7 +22,7 @@ from webordinary.core.mail import (
     UnreadableMail,
 )
 from webordinary.core.site import Member, Project
-from webordinary.dispatch.quota import QuotaLimits
+from webordinary.dispatch.submit import QuotaLimits
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.intake.read import read

@@ -13,7 +13,7 @@ from webordinary.core.outcome import Done
 from webordinary.core.release import Place
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
-from webordinary.reply.phrases import changes_in_words
+from webordinary.reply.rendering import changes_in_words
 
 RETITLE = "sed -i 's/Old/New/' index.html"
 

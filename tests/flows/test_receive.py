@@ -13,7 +13,7 @@ from webordinary.core.job import Arrival
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
 from webordinary.core.signed_addresses import session_address, shortened_id
-from webordinary.dispatch.quota import QuotaLimits
+from webordinary.dispatch.submit import QuotaLimits
 from webordinary.flows.receive import CONFIRMATION
 from webordinary.mail.checks.checks import OfflineChecks
 from webordinary.ports.mail_checks import Checks

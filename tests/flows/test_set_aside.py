@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.flows.door import ADDRESS, ELSEWHERE, HERE, KEY, SCOTT, Door, door
-from webordinary.core.letter_facts import Question
+from webordinary.core.facts import Question
 from webordinary.core.mail import Envelope, LetterKind, MailState, SessionId
 from webordinary.core.signed_addresses import session_address
 from webordinary.mail.checks.checks import OfflineChecks

@@ -13,9 +13,8 @@ from tests.flows.door import ADDRESS, HERE, KEY, SCOTT, Door, door
 from tests.flows.workbench import AMELIA, PAGE, TARA, Bench, Scripted
 from tests.reply.letters import composed, read
 from webordinary.core.claim import WorkerId
-from webordinary.core.facts import Facts, PreviewFacts, RequestedChange
+from webordinary.core.facts import Ending, Facts, PreviewFacts, RequestedChange
 from webordinary.core.job import Intent, JobState
-from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.site import Member
 from webordinary.flows.status import status_of

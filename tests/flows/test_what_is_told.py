@@ -13,7 +13,7 @@ from webordinary.core.job import Intent
 from webordinary.core.outcome import Done, Failed
 from webordinary.flows.perform import Performance
 from webordinary.ports.handler import Stop
-from webordinary.reply.phrases import changes_in_words
+from webordinary.reply.rendering import changes_in_words
 
 LARGE = b"\xff\xd8" + bytes(range(256)) * 4_000  # a photo of a megabyte
 SHOW_IT = "cp ../mail/photo.jpg . ; echo '<img src=photo.jpg>' >> index.html; echo put it in"

@@ -18,7 +18,7 @@ from tests.integration.imap_desk import MAIL_BODY, Desk, desk, mail, proxy, serv
 from tests.integration.imap_support import PASSWORD, USER, Fault, How, Proxy, proxy_to
 from tests.waiting import until
 from webordinary.core.errors import BackendUnavailable, CannotTellNow, MailboxUnavailable
-from webordinary.core.letter_facts import Question
+from webordinary.core.facts import Question
 from webordinary.core.mail import LetterKind, MailState, SessionId
 from webordinary.core.signed_addresses import session_address
 from webordinary.mail.imap import client as imap_client

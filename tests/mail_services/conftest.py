@@ -25,7 +25,7 @@ from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 from webordinary.core.mail import MailRecord, ParsedMail, SignedParts, UnreadableMail
 from webordinary.core.site import Member, Project
-from webordinary.dispatch.quota import QuotaLimits
+from webordinary.dispatch.submit import QuotaLimits
 from webordinary.flows.receive import Reception
 from webordinary.intake.authenticate import Trust
 from webordinary.intake.read import read

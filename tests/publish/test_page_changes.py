@@ -19,7 +19,7 @@ from webordinary.publish.page_changes import (
     page_changes,
     pages_to_read,
 )
-from webordinary.reply.phrases import phrases
+from webordinary.reply.rendering import phrases
 
 Site = Mapping[str, str | bytes]
 

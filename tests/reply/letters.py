@@ -7,10 +7,9 @@ from email.message import EmailMessage
 from typing import Any
 
 from webordinary.core.claim import WorkerId
-from webordinary.core.facts import Facts
+from webordinary.core.facts import Ending, Facts, LetterFacts
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.letter_facts import Ending, LetterFacts
 from webordinary.core.mail import (
     FACTS_OF,
     FileProblem,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.reply.post import QUICK, Post
-from webordinary.core.letter_facts import Question
+from webordinary.core.facts import Question
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailState, SessionId
 from webordinary.core.outcome import Done

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tests.any_value import any_value
 from tests.reply.letters import JOB, MAIL, OURS, Read, composed, job, mail, read, written
-from webordinary.core.facts import PreviewFacts
+from webordinary.core.facts import Accepted, PreviewFacts
 from webordinary.core.job import JobId, JobState
-from webordinary.core.letter_facts import Accepted
 from webordinary.core.mail import FACTS_OF, FileProblem, KeptFile, Letter, LetterKind, SessionId, SkippedFile
 from webordinary.reply.compose import Letterhead
 from webordinary.reply.context import Case

@@ -17,13 +17,13 @@ from tests.reply.letters import (
     written,
 )
 from webordinary.core.facts import (
+    Ending,
     Facts,
     FailureDetails,
     UnfinishedWork,
 )
 from webordinary.core.failure import DemoObstacle, FailureKind, MailProblem
 from webordinary.core.job import Intent, JobId, JobState
-from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.outcome import interrupted_note
 from webordinary.reply.context import Case

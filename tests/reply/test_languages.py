@@ -12,37 +12,34 @@ from tests.reply.letters import DRAWING, JOB, NEWER, PHOTO, job, mail, written
 from webordinary.agents.demo.requests import understood
 from webordinary.core.facts import (
     NO_FACTS,
+    Accepted,
+    Ending,
     Facts,
     FailureDetails,
+    LetterFacts,
     LiveFacts,
+    MailFault,
+    NotAMember,
     PreviewFacts,
+    ProjectChoice,
+    Question,
     RequestedChange,
+    StatusReport,
+    StopRequest,
+    UnclearWords,
     UndoFacts,
     UnfinishedWork,
 )
 from webordinary.core.failure import DemoObstacle, FailureKind, MailProblem
 from webordinary.core.job import Intent, JobId, JobState
 from webordinary.core.language import Language
-from webordinary.core.letter_facts import (
-    Accepted,
-    Ending,
-    LetterFacts,
-    MailFault,
-    NotAMember,
-    ProjectChoice,
-    Question,
-    StatusReport,
-    StopRequest,
-    UnclearWords,
-)
 from webordinary.core.mail import FINAL_LETTERS, FileProblem, Letter, LetterKind, SkippedFile
 from webordinary.core.outcome import interrupted_note
 from webordinary.core.page_changes import PageChange, PageChangeKind
 from webordinary.core.release import BrokenLink
 from webordinary.identify.intent import Wish, read_wish, says_yes
 from webordinary.reply.context import Case, context_of
-from webordinary.reply.phrases import phrases
-from webordinary.reply.rendering import LetterForm, rendered
+from webordinary.reply.rendering import LetterForm, phrases, rendered
 
 OTHERS = [language for language in Language if language is not Language.ENGLISH]
 # Words that none of the other languages has.

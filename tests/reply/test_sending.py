@@ -15,9 +15,9 @@ from tests.reply.smtp_server import Inbox, smtp_server
 from tests.waiting import HANG_SECONDS, until
 from webordinary.core.claim import WorkerId
 from webordinary.core.errors import BackendUnavailable, BadLimits
+from webordinary.core.facts import NotAMember, Question
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import Arrival
-from webordinary.core.letter_facts import NotAMember, Question
 from webordinary.core.limits import Limits
 from webordinary.core.mail import Letter, LetterKind, MailId, MailState
 from webordinary.core.outcome import Done, Failed, Preempted

@@ -13,7 +13,7 @@ import pytest
 from tests.reply.letters import JOB, MAIL, composed, read
 from tests.reply.smtp_server import PASSWORD, USER, smtp_server
 from webordinary.core.errors import BadInput
-from webordinary.core.letter_facts import Ending
+from webordinary.core.facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.mail.smtp.relay import Encryption, Relay, SmtpRelay
 from webordinary.ports.mailer import Rejected, Sent, TryLater

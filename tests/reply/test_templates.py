@@ -13,8 +13,7 @@ from tests.reply.test_languages import texts
 from webordinary.core.language import Language
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.reply.context import Case, context_of
-from webordinary.reply.phrases import phrases
-from webordinary.reply.rendering import PARTS, LetterForm, rendered
+from webordinary.reply.rendering import PARTS, LetterForm, phrases, rendered
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "src" / "webordinary" / "reply" / "templates"

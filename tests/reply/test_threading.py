@@ -6,8 +6,8 @@ import pytest
 
 from tests.reply.letters import JOB, KEY, MAIL, NOW, OURS, SESSION, composed, job, mail, read, written
 from webordinary.core.errors import BadInput
+from webordinary.core.facts import Ending
 from webordinary.core.job import JobState
-from webordinary.core.letter_facts import Ending
 from webordinary.core.mail import Letter, LetterKind
 from webordinary.core.signed_addresses import session_from_address
 from webordinary.reply.compose import Letterhead, Unanswerable, compose

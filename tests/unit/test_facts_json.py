@@ -13,30 +13,28 @@ from webordinary.backends.facts_json import (
 )
 from webordinary.core.facts import (
     NO_FACTS,
+    Accepted,
+    Ending,
     Facts,
     FailureDetails,
+    LetterFacts,
     LiveFacts,
+    MailFault,
+    NotAMember,
     PagePictures,
     PreviewFacts,
+    ProjectChoice,
+    Question,
     RequestedChange,
     SessionMemory,
+    StatusReport,
+    StopRequest,
+    UnclearWords,
     UndoFacts,
     UnfinishedWork,
 )
 from webordinary.core.failure import DemoObstacle, FailureKind, MailProblem
 from webordinary.core.job import JobId, JobState
-from webordinary.core.letter_facts import (
-    Accepted,
-    Ending,
-    LetterFacts,
-    MailFault,
-    NotAMember,
-    ProjectChoice,
-    Question,
-    StatusReport,
-    StopRequest,
-    UnclearWords,
-)
 from webordinary.core.mail import FACTS_OF, LetterKind
 from webordinary.core.outcome import Verdict
 from webordinary.core.page_changes import PageChange, PageChangeKind

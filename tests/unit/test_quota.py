@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from webordinary.backends.quota import Level, level, take_one
 from webordinary.core.lane import Lane
-from webordinary.dispatch.quota import QuotaLimits, buckets
+from webordinary.dispatch.submit import QuotaLimits, buckets
 from webordinary.ports.quotas import Bucket
 
 BUCKET = Bucket("b", burst=5, per_hour=60)  # one a minute

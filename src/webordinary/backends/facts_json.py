@@ -8,31 +8,29 @@ from typing import Any
 
 from webordinary.core.facts import (
     NO_FACTS,
+    Accepted,
+    Ending,
     Facts,
     FailureDetails,
+    LetterFacts,
     LiveFacts,
+    MailFault,
+    NotAMember,
     PagePictures,
     PreviewFacts,
+    ProjectChoice,
+    Question,
     RequestedChange,
     SessionMemory,
+    StatusReport,
+    StopRequest,
+    UnclearWords,
     UndoFacts,
     UnfinishedWork,
 )
 from webordinary.core.failure import DemoObstacle, FailureKind, MailProblem
 from webordinary.core.job import JobId
 from webordinary.core.json_codec import decode, encode
-from webordinary.core.letter_facts import (
-    Accepted,
-    Ending,
-    LetterFacts,
-    MailFault,
-    NotAMember,
-    ProjectChoice,
-    Question,
-    StatusReport,
-    StopRequest,
-    UnclearWords,
-)
 from webordinary.core.mail import FACTS_OF, LetterKind
 from webordinary.core.page_changes import PageChange
 from webordinary.core.release import BrokenLink

@@ -13,9 +13,9 @@ from webordinary.claim.fairness import FairChoice
 from webordinary.claim.rows import CLAIMS, JobRow, LaneRow, Nothing, Rows, job_topic, lane_topic, worker_topic
 from webordinary.core.claim import Claim, Claimed, Delivery, Interrupt, Ownership, Presence, Pulse, WorkerId
 from webordinary.core.errors import ClaimLost, NotAllowed, NotFound
+from webordinary.core.facts import Accepted, LetterFacts
 from webordinary.core.job import AHEAD_COUNTED_MAX, ENDED, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
-from webordinary.core.letter_facts import Accepted, LetterFacts
 from webordinary.core.limits import Limits
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, SessionId
 from webordinary.core.outcome import (

@@ -1,16 +1,19 @@
-"""Our values as JSON and back, by the types of their fields. A field that has its default is not written.
+"""Our values as JSON: as stores keep them and read them back, and as people and scripts are shown them.
 
-So a field that was added since reads as its default in an older row, and one that is gone is passed over.
+A stored field that has its default is not written. So a field that was added since reads as its default in an
+older row, and one that is gone is passed over.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from webordinary.core.lane import Lane
 
 T = TypeVar("T")
 
@@ -74,3 +77,40 @@ def _class_of(value: object) -> type:
 @cache
 def _defaults(kind: Any) -> dict[str, object]:  # noqa: ANN401 - of dataclasses, which have no type in common
     return {field.name: field.default for field in dataclasses.fields(kind)}
+
+
+_AS_THEY_ARE = frozenset({str, int, float, bool, type(None)})
+
+
+def to_json(value: object) -> object:
+    """Turn a value into what JSON has."""
+    kind: type = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if (names := _field_names(kind)) is not None:
+        return {name: to_json(getattr(value, name)) for name in names}
+    match value:
+        case Lane():
+            return str(value)
+        case Enum():
+            return value.value
+        case Mapping():
+            return {str(to_json(key)): to_json(item) for key, item in value.items()}
+        case list() | tuple():
+            return [to_json(item) for item in value]
+        case _:
+            return value
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    if kind is Lane or not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def fields(value: object) -> dict[str, object]:
+    """Turn one of our dataclasses into a JSON object."""
+    result = to_json(value)
+    assert isinstance(result, dict)
+    return result

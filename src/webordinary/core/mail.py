@@ -8,11 +8,7 @@ from enum import StrEnum
 from typing import NewType
 
 from webordinary.core.addresses import POSTMASTER
-from webordinary.core.failure import MailProblem
-from webordinary.core.job import JobId
-from webordinary.core.lane import Lane
-from webordinary.core.language import Language
-from webordinary.core.letter_facts import (
+from webordinary.core.facts import (
     Accepted,
     Ending,
     LetterFacts,
@@ -24,6 +20,10 @@ from webordinary.core.letter_facts import (
     StopRequest,
     UnclearWords,
 )
+from webordinary.core.failure import MailProblem
+from webordinary.core.job import JobId
+from webordinary.core.lane import Lane
+from webordinary.core.language import Language
 from webordinary.core.text import storable
 
 EXCERPT_CHARACTERS = 600

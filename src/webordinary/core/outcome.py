@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from webordinary.core.facts import NO_FACTS, Facts
+from webordinary.core.facts import NO_FACTS, Ending, Facts
 from webordinary.core.failure import FailureKind
 from webordinary.core.job import JobId, JobState
 from webordinary.core.json_codec import with_text
-from webordinary.core.letter_facts import Ending
 from webordinary.core.limits import Limits
 from webordinary.core.text import storable
 

@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from webordinary.core.errors import BadInput
 from webordinary.core.job import Arrival, Duplicate, Intent, JobId, JobState
+from webordinary.core.json_codec import fields, to_json
 from webordinary.core.lane import Lane
 from webordinary.core.mail import Letter, MailRecord, MailState
-from webordinary.core.to_json import fields, to_json
 from webordinary.core.views import JobView, LaneEvent, LaneView, WorkerView
 from webordinary.core.waiting import Reason
 from webordinary.core.work import KeptEvent

@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from webordinary.core.errors import BackendUnavailable, WebordinaryError
 from webordinary.core.job import ENDED, JobId
-from webordinary.core.to_json import to_json
+from webordinary.core.json_codec import to_json
 from webordinary.dashboard.parts import Parts
 from webordinary.dashboard.query_params import QueryParams, text_of
 

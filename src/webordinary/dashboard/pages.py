@@ -39,7 +39,7 @@ from webordinary.dashboard.timeline import draw
 from webordinary.dashboard.try_it import overview
 from webordinary.identify.find import unreachable
 from webordinary.ports.outbox import LetterStatus
-from webordinary.reply.phrases import changes_in_words, phrases
+from webordinary.reply.rendering import changes_in_words, phrases
 
 BOUNCING_SHOWN = 50
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

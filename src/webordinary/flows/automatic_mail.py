@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from webordinary.core.letter_facts import Question
+from webordinary.core.facts import Question
 from webordinary.core.mail import (
     Authenticated,
     Automatic,

@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from webordinary.core.failure import MailProblem
-from webordinary.core.job import Intent, JobId
-from webordinary.core.lane import Lane
-from webordinary.core.language import Language
-from webordinary.core.letter_facts import (
+from webordinary.core.facts import (
     LetterFacts,
     MailFault,
     NotAMember,
@@ -17,6 +13,10 @@ from webordinary.core.letter_facts import (
     StopRequest,
     UnclearWords,
 )
+from webordinary.core.failure import MailProblem
+from webordinary.core.job import Intent, JobId
+from webordinary.core.lane import Lane
+from webordinary.core.language import Language
 from webordinary.core.mail import (
     KeptFile,
     Letter,
@@ -30,8 +30,7 @@ from webordinary.core.mail import (
 from webordinary.core.site import Session
 from webordinary.core.text import one_line
 from webordinary.dispatch.arrival_policy import stop_means
-from webordinary.dispatch.quota import QuotaLimits, buckets, window
-from webordinary.dispatch.submit import Request, submit_mail
+from webordinary.dispatch.submit import QuotaLimits, Request, buckets, submit_mail, window
 from webordinary.flows.history import ConversationHistory
 from webordinary.flows.status import status_of
 from webordinary.identify.find import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from webordinary.core.addresses import without_tag
 from webordinary.core.errors import CannotTellNow
-from webordinary.core.letter_facts import (
+from webordinary.core.facts import (
     Question,
 )
 from webordinary.core.mail import (
@@ -28,7 +28,7 @@ from webordinary.core.mail import (
     UnreadableMail,
 )
 from webordinary.core.signed_addresses import lengthened_id, session_from_addresses, shortened_id
-from webordinary.dispatch.quota import QuotaLimits
+from webordinary.dispatch.submit import QuotaLimits
 from webordinary.flows.automatic_mail import AutomaticMail
 from webordinary.flows.member_mail import MemberMail
 from webordinary.identify.find import (

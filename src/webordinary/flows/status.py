@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from webordinary.core.facts import RequestedChange
+from webordinary.core.facts import RequestedChange, StatusReport
 from webordinary.core.job import Intent, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.letter_facts import StatusReport
 from webordinary.core.views import JobView
 from webordinary.ports.backend import Backend
 from webordinary.work.prompt import gist

@@ -12,7 +12,7 @@ from email.utils import format_datetime
 from enum import StrEnum
 
 from webordinary.core.errors import BadInput
-from webordinary.core.letter_facts import Question
+from webordinary.core.facts import Question
 from webordinary.core.mail import Letter, SessionId
 from webordinary.core.signed_addresses import session_address, session_token
 from webordinary.core.text import one_line
@@ -26,8 +26,7 @@ from webordinary.reply.headers import (
     references,
     sendable,
 )
-from webordinary.reply.phrases import phrases
-from webordinary.reply.rendering import LetterForm, rendered
+from webordinary.reply.rendering import LetterForm, phrases, rendered
 
 SESSION_HEADER = "X-Webordinary-Session"
 NAME_CHARACTERS = 60

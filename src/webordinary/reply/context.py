@@ -12,29 +12,33 @@ from dataclasses import dataclass
 from typing import assert_never
 from urllib.parse import quote as url_quoted
 
-from webordinary.core.facts import Facts, FailureDetails, LiveFacts, RequestedChange, UndoFacts
-from webordinary.core.failure import FailureKind
-from webordinary.core.job import Intent, JobId, JobState
-from webordinary.core.language import Language
-from webordinary.core.letter_facts import (
+from webordinary.core.facts import (
     Accepted,
     Ending,
+    Facts,
+    FailureDetails,
     LetterFacts,
+    LiveFacts,
     MailFault,
     NotAMember,
     ProjectChoice,
     Question,
+    RequestedChange,
     StatusReport,
     StopRequest,
     UnclearWords,
+    UndoFacts,
 )
+from webordinary.core.failure import FailureKind
+from webordinary.core.job import Intent, JobId, JobState
+from webordinary.core.language import Language
 from webordinary.core.mail import FACTS_OF, Letter, LetterKind, MailRecord, SessionId
 from webordinary.core.page_changes import VAGUE, PageChange
 from webordinary.core.text import one_line
 from webordinary.core.views import JobView
 from webordinary.reply.clean import first_line, for_people, several_lines
 from webordinary.reply.headers import answered_subject
-from webordinary.reply.phrases import Phrases, phrases
+from webordinary.reply.rendering import Phrases, phrases
 
 QUOTE_CHARACTERS = 140
 NAME_CHARACTERS = 80

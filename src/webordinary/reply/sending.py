@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from webordinary.core.errors import BackendUnavailable, NotFound, WebordinaryError
+from webordinary.core.facts import Ending, StopRequest
 from webordinary.core.job import JobId
-from webordinary.core.letter_facts import Ending, StopRequest
 from webordinary.core.log_throttle import LogThrottle
 from webordinary.core.mail import FINAL_LETTERS, Letter, LetterKind, MailId, MailRecord
 from webordinary.core.signed_addresses import SentLetter, return_path

@@ -15,7 +15,7 @@ from webordinary.core.addresses import POSTMASTER
 from webordinary.core.errors import BadInput
 from webordinary.core.limits import Limits
 from webordinary.core.signed_addresses import MAILBOX_NAME_CHARACTERS
-from webordinary.dispatch.quota import QuotaLimits
+from webordinary.dispatch.submit import QuotaLimits
 from webordinary.wiring.setting_reader import (
     PORT,
     POSITIVE,

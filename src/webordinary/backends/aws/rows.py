@@ -14,10 +14,9 @@ from webordinary.backends.aws.values import Item, lengthened, shortened
 from webordinary.backends.facts_json import facts_from_json, facts_to_json, facts_tree
 from webordinary.claim.rows import JobRow, LaneRow
 from webordinary.core.claim import Ownership, WorkerId
-from webordinary.core.facts import Facts
+from webordinary.core.facts import Facts, LetterFacts
 from webordinary.core.job import Arrival, Intent, Job, JobId, JobState
 from webordinary.core.lane import Lane
-from webordinary.core.letter_facts import LetterFacts
 from webordinary.core.limits import Limits
 
 JOB = "job"  # the part of a job's items that is the job itself

@@ -31,7 +31,7 @@ from webordinary.entrypoints.cli.output import (
     state_colour,
     table,
 )
-from webordinary.reply.phrases import changes_in_words
+from webordinary.reply.rendering import changes_in_words
 
 EVENTS_MAX = 500
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from webordinary.core.json_codec import fields
 from webordinary.core.lane import Lane
-from webordinary.core.to_json import fields
 from webordinary.core.views import LaneView
 from webordinary.core.waiting import ESTIMATED, Reason, span
 from webordinary.entrypoints.cli.arguments import add_common, add_lane, add_limit

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from webordinary.core.errors import BadInput, NotFound, WebordinaryError
 from webordinary.core.job import Arrival
+from webordinary.core.json_codec import fields
 from webordinary.core.lane import Lane
 from webordinary.core.site import Member, Project
-from webordinary.core.to_json import fields
 from webordinary.core.waiting import counted
 from webordinary.entrypoints.cli.arguments import LIST_MAX, add_common
 from webordinary.entrypoints.cli.context import Context, in_context

@@ -15,8 +15,8 @@ from typing import Self, TextIO
 
 from webordinary.core.errors import BackendUnavailable, BadInput, NotAllowed, NotFound, WebordinaryError
 from webordinary.core.job import JobState
+from webordinary.core.json_codec import to_json
 from webordinary.core.text import one_line
-from webordinary.core.to_json import to_json
 from webordinary.core.waiting import MOVING, QUIET, Cause, span
 from webordinary.wiring.settings import home_folder
 

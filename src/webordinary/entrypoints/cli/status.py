@@ -8,8 +8,8 @@ import sys
 from dataclasses import asdict, dataclass
 
 from webordinary.core.job import JobState
+from webordinary.core.json_codec import fields
 from webordinary.core.limits import Limits
-from webordinary.core.to_json import fields
 from webordinary.core.views import LaneView, WorkerView
 from webordinary.core.waiting import QUIET, SILENT_BEATS, Reason, counted, span
 from webordinary.entrypoints.cli.arguments import LIST_MAX, add_common
