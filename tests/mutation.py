@@ -25,12 +25,14 @@ PACKAGE = ROOT / "src" / "webordinary"
 HANG_SECONDS = 900  # a change may make a loop endless: that is noticed, too
 
 WORKERS = [f"tests/unit/test_{name}.py" for name in ("claim_rules", "claim_faults", "claim_worker")]
+WORKERS += ["tests/simulation/test_worker_times.py"]
 VERBS = [
     f"tests/conformance/test_{name}.py"
     for name in ("claim", "submit", "next_job", "settle", "keep", "release_and_sweep", "fairness", "control")
 ] + ["tests/conformance/test_moves.py", "tests/conformance/test_owed_by_broker.py"]
 SCHEDULES = ["tests/simulation/test_schedules.py"]
-RULES = ([*VERBS, "-k", "memory"], ["tests/unit/test_fairness.py", *WORKERS], SCHEDULES)
+SEARCH = ["tests/simulation/test_search.py", "-k", "no_interleaving"]
+RULES = ([*VERBS, "-k", "memory"], ["tests/unit/test_fairness.py", *WORKERS], SEARCH, SCHEDULES)
 LOADING = ([*VERBS, "-k", "not aws"], ["tests/conformance/test_same_as_memory.py", "-k", "not aws"])
 
 # Which tests hold which code, the quickest first.

@@ -145,6 +145,13 @@ class FaultyStore:
         """See `Store.sweep`."""
         return await self._call(self._store.sweep, lambda _: None)
 
+    async def bury(self, lane: Lane, worker: WorkerId) -> None:
+        """See `Control.bury`."""
+        witness = self._witness
+        await self._call(
+            lambda: self._store.bury(lane, worker), lambda held: witness.evicted(lane) if held else None
+        )
+
     async def operate(self, lane: Lane, verb: int) -> None:
         """Let an operator do something to a lane, or to a dead job of it."""
         store, witness = self._store, self._witness

@@ -308,6 +308,7 @@ class World:
         match fault:
             case Fault.KILL:
                 self.kernel.kill(victim)
+                self._later(self._bury(victim))
                 self._later(self._replace(victim))
             case Fault.PAUSE:
                 self.kernel.pause(victim)
@@ -319,6 +320,14 @@ class World:
 
     def _later(self, what: Coroutine[None, None, None]) -> None:
         self._pending.append(self.kernel.in_environment(what))
+
+    async def _bury(self, victim: Process) -> None:
+        """Do as `up` does, which knows its dead workers: free their lanes before their leases run out."""
+        store = self._store()
+        for lane in self.shape.lanes if Fault.OPERATOR in self.weather.rates else ():
+            await asyncio.sleep(self.weather.rng.random())
+            with contextlib.suppress(BackendUnavailable, NotFound):
+                await store.bury(lane, WorkerId(victim.name))
 
     async def _replace(self, victim: Process) -> None:
         await asyncio.sleep(self.weather.rng.uniform(0, 30))

@@ -12,7 +12,7 @@ from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, Presence
 from webordinary.core.job import Duplicate, Job, JobId, Submitted
 from webordinary.core.lane import Lane
 from webordinary.core.outcome import Done, Failed, Outcome, Preempted, Retry
-from webordinary.simulation.search.rows import Fences, worker_name
+from webordinary.simulation.search.rows import GONE, Fences, worker_name
 
 EVERY_LANE = -1
 REFUSED = "refused"  # the answer of a call that raised one of our errors
@@ -32,6 +32,7 @@ class Verb(StrEnum):
     SWEEP = "sweep"
     INTERRUPT = "interrupt"
     EVICT = "evict"
+    BURY = "bury"
     REDRIVE = "redrive"
     DROP = "drop"
 
@@ -101,6 +102,7 @@ class Names(NamedTuple):
             Verb.SWEEP: rules.sweep,
             Verb.INTERRUPT: lambda: rules.interrupt(lane, job.id if call.job >= 0 else None),
             Verb.EVICT: lambda: rules.evict(lane),
+            Verb.BURY: lambda: rules.bury(lane, WorkerId(f"w{GONE}")),
             Verb.REDRIVE: lambda: rules.redrive(job.id),
             Verb.DROP: lambda: rules.drop(job.id),
         }

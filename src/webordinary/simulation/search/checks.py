@@ -22,7 +22,7 @@ from webordinary.simulation.search.rows import (
 
 NEW = FrozenLane(NOBODY, 0, 0, None, 0, 0, 0, NOBODY, ())
 FENCED = (Verb.NEXT_JOB, Verb.SETTLE, Verb.RELEASE, Verb.KEEP)
-CHANGES_HANDS = (Verb.CLAIM, Verb.RELEASE, Verb.EVICT)
+CHANGES_HANDS = (Verb.CLAIM, Verb.RELEASE, Verb.EVICT, Verb.BURY)
 STOPS = (Verb.SUBMIT, Verb.INTERRUPT)
 
 

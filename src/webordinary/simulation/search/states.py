@@ -80,6 +80,7 @@ WORLDS = {
     "replace": Setup(arrival=Arrival.REPLACE_PENDING),
     "failures": Setup(jobs=1, outcomes=("done", "failed", "retry"), breaker=2),
     "operator": Setup(jobs=1, crashes=0, outcomes=("done", "retry"), operator=2),
+    "operator after a crash": Setup(jobs=1, operator=1),
     "exchange": Setup(workers=1, lanes=2, crashes=0),
     "two lanes": Setup(lanes=2, pauses=False, losses=False),
     "clock": Setup(jobs=1, clock_steps=1),

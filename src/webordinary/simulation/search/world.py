@@ -203,11 +203,13 @@ class World:
             yield from (step._replace(sure=False) for step in asked)
 
     def operator_calls(self, rows: Frozen) -> Iterator[Call]:
-        """What an operator may do."""
+        """What an operator may do, and `up`, which knows its dead workers."""
         for number, lane in enumerate(rows.lanes):
             if lane is None:
                 continue
             yield Call(Verb.EVICT, number)
+            if lane.worker == GONE:
+                yield Call(Verb.BURY, number)
             yield Call(Verb.INTERRUPT, number)
             yield from (Call(Verb.INTERRUPT, number, job=job.number) for job in lane.open)
             for job in lane.jobs:
