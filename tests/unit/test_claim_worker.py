@@ -134,6 +134,30 @@ async def test_an_interrupted_job_that_fails_on_the_way_out_is_preempted_all_the
     assert (await pool.ended(job)).state is JobState.PREEMPTED
 
 
+async def test_the_force_meant_for_a_job_never_hits_the_next_one(pool: Pool) -> None:
+    """The job that was asked to stop did so; the timer that would have killed it must be gone with it."""
+    job = await pool.submit("polite")
+    pool.start()
+    await pool.begun(job)
+    newer = await pool.submit(f"sleep {3 * pool.limits.stop_grace_seconds}", arrival=Arrival.INTERRUPT)
+    view = await pool.ended(newer)
+    assert (view.state, view.attempt) == (JobState.DONE, 1)
+    assert pool.actor.killed == []
+
+
+async def test_each_job_of_a_lane_is_stopped_by_a_word_of_its_own(pool: Pool) -> None:
+    """The word to the first job stops no other, and does not make the others deaf."""
+    jobs = [await pool.submit("polite") for _ in range(3)]
+    pool.start()
+    for job in jobs:
+        await pool.begun(job)
+        assert (await pool.ledger.job(job)).state is JobState.RUNNING
+        assert await pool.control.interrupt(AMELIA) == job
+        view = await pool.ended(job)
+        assert (view.state, view.note, view.interrupted) == (JobState.PREEMPTED, "half of it", True)
+    assert pool.actor.killed == []
+
+
 @with_limits(job_budget_seconds=0.1, stop_grace_seconds=0.05, beat_seconds=0.5)
 @pytest.mark.parametrize("instruction", ["sleep 600", "polite", "sulky"])
 async def test_a_job_that_takes_too_long_has_failed(pool: Pool, instruction: str) -> None:
