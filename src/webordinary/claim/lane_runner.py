@@ -260,7 +260,7 @@ class LaneServer:
 
     async def _settle(self, delivery: Delivery, outcome: Outcome) -> Delivery | None:
         """Settle, and take the next job in the same breath unless the lane is to be let go."""
-        backoff = Backoff(self._clock)
+        backoff: Backoff | None = None
         while True:
             self._check_not_lost()
             self.vouch(self._limits.lease_seconds)
@@ -268,9 +268,11 @@ class LaneServer:
                 following = await self._broker.settle(delivery, outcome, more=self._why_let_go() is None)
             except BackendUnavailable as error:
                 self.throttle.met(SETTLING, error, f"{self.claim.lane}: job {delivery.job.id}")
+                backoff = backoff or Backoff(self._clock)
                 await backoff.wait()
             else:
-                self.throttle.over(SETTLING, f"{self.claim.lane}: job {delivery.job.id}")
+                if backoff is not None:
+                    self.throttle.over(SETTLING, f"{self.claim.lane}: job {delivery.job.id}")
                 if following is None:
                     self._running = None
                     self._changed()

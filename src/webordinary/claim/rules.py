@@ -31,6 +31,7 @@ from webordinary.core.outcome import (
 from webordinary.core.views import Happening, LaneEvent
 
 FORGOTTEN_WORKER_SECONDS = 3600.0
+ACTIVITY_SECONDS = 1.0  # how exact a lane's last activity is
 
 
 class Rules:
@@ -168,16 +169,14 @@ class Rules:
             if head and head.state is JobState.RUNNING and head.fence == claim.fence and head.interrupted:
                 interrupts.append(Interrupt(claim.lane, head.job.id, head.interrupted_by))
         index = self.rows.index()
-        waiting, longest = index.pressure()
         with_work = index.held_with_work(presence.worker)
-        return Pulse(tuple(lost), tuple(interrupts), waiting, longest, with_work)
+        return Pulse(tuple(lost), tuple(interrupts), *index.pressure(), with_work)
 
     def release(self, claim: Claim) -> None:
         """Give a lane up; what was delivered and not settled is handed back, leftovers get a request."""
         lane = self.rows.lane(claim.lane)
         if lane is not None and lane.held_by(claim):
-            head = lane.head
-            if head and head.state is JobState.RUNNING and head.fence == claim.fence:
+            if (head := lane.head) and head.state is JobState.RUNNING and head.fence == claim.fence:
                 self._settle(lane, head, HandedBack())
             self._let_go(lane, Happening.RELEASED)
 
@@ -188,8 +187,7 @@ class Rules:
 
     def sweep(self) -> int:
         """Give lanes with work, no live owner and no claim request a request; say how many needed one."""
-        now, mended = self.rows.now, 0
-        index = self.rows.index()
+        now, mended, index = self.rows.now, 0, self.rows.index()
         for lane in index.suspects(self.limits.sweep_lanes_max):
             if not lane.open or lane.owned(now, self.limits):
                 lane.wanted_since = None
@@ -225,8 +223,8 @@ class Rules:
                 continue
             head.state, head.fence, head.worker = JobState.RUNNING, claim.fence, claim.worker
             head.attempt += 1
-            head.started_at = lane.last_activity = now
-            head.due_at = None
+            head.started_at, head.due_at = now, None
+            self._touch(lane)
             return Delivery(claim, head.job, head.attempt)
         lane.wanted_since = None  # asked for while this owner beat late: there is nothing left to ask for
         return Nothing()
@@ -267,14 +265,14 @@ class Rules:
     def _settle(self, lane: LaneRow, job: JobRow, outcome: Outcome) -> None:
         by = job.interrupted_by
         verdict = judge(outcome, attempt=job.attempt, interrupted=job.interrupted, by=by, limits=self.limits)
-        now = lane.last_activity = self.rows.now
+        self._touch(lane)
         if verdict.failed_attempt:
             self._count_failure(lane)
         elif verdict.state in (JobState.DONE, JobState.FAILED):
             lane.failures = 0
         match verdict.state:
             case JobState.RETRYING:
-                self._retry(lane, job, verdict.note, now + verdict.retry_in)
+                self._retry(lane, job, verdict.note, self.rows.now + verdict.retry_in)
             case JobState.QUEUED:
                 self._record(lane, Happening.HANDED_BACK, job, verdict.note)
                 job.state, job.note, job.started_at = verdict.state, verdict.note, None
@@ -283,6 +281,11 @@ class Rules:
                 if verdict.state is JobState.DEAD:
                     self._record(lane, Happening.DEAD, job, verdict.note)
                 self._end(lane, job, verdict)
+
+    def _touch(self, lane: LaneRow) -> None:
+        """Note that the lane is served; people look at it, so it need not cost a write for every job."""
+        if lane.last_activity is None or abs(self.rows.now - lane.last_activity) >= ACTIVITY_SECONDS:
+            lane.last_activity = self.rows.now
 
     def _retry(self, lane: LaneRow, job: JobRow, note: str, due_at: float) -> None:
         self._record(lane, Happening.RETRY, job, note)
