@@ -17,6 +17,7 @@ from tests.processes import alive, none_alive, offspring, words_of
 from tests.sites.system import Sent, System, git, refs
 from tests.waiting import wait_until
 from webordinary.core.views import JobView
+from webordinary.system import function_pool_child
 
 SETTINGS = """
 [limits]
@@ -140,7 +141,7 @@ class Pool:
 
 def is_reader(pid: int) -> bool:
     """Whether it is the process in which a worker reads mails; that one stays."""
-    return any(b"bounded_child" in word for word in words_of(pid))
+    return function_pool_child.__name__.encode() in words_of(pid)
 
 
 def new_repository(path: Path) -> Path:
