@@ -116,7 +116,15 @@ class FaultyStore:
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """See `Store.claim`."""
-        return await self._call(lambda: self._store.claim(worker, room, idle, only), self._witness.claimed)
+
+        async def take() -> Claimed | Nothing:
+            before = self._witness.probe.pool(worker)
+            answer = await self._store.claim(worker, room, idle, only)
+            if room and isinstance(answer, Claimed):
+                self._witness.took(worker, before, answer)
+            return answer
+
+        return await self._call(take, self._witness.claimed)
 
     async def next_job(self, claim: Claim) -> Delivery | Nothing:
         """See `Store.next_job`."""

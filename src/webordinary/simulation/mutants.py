@@ -7,18 +7,19 @@ sweep; `control` is that run, and it must stay clean, or being caught would mean
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webordinary.backends.loading import Call, Needs
 from webordinary.backends.memory.store import MemoryStore
 from webordinary.claim.lane_runner import LaneServer
 from webordinary.claim.release_reasons import LetGo
-from webordinary.claim.rows import JobRow, LaneRow, Nothing
+from webordinary.claim.rows import JobRow, LaneRow, Nothing, Rows
 from webordinary.claim.rules import Rules
 from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, WorkerId
 from webordinary.core.errors import BackendUnavailable
 from webordinary.core.job import Duplicate, Job, JobState, Submitted
 from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
 from webordinary.core.outcome import Outcome, Preempted
 from webordinary.core.views import Happening
 from webordinary.simulation.faults import EVERY_FAULT, Fault
@@ -266,6 +267,14 @@ class ForceHitsNext(LaneServer):
         super()._finish()
 
 
+class TakesAllItCan(Rules):
+    """A worker with room takes every lane that waits, though others hold none."""
+
+    def __init__(self, rows: Rows, limits: Limits) -> None:
+        """Leave nothing to others, not for a moment."""
+        super().__init__(rows, replace(limits, exchange_grace_seconds=1e-9))
+
+
 class DeadOwnerKeepsHead(Rules):
     """The next owner waits for the lost owner's job instead of running it again."""
 
@@ -314,6 +323,7 @@ MUTANTS: dict[str, Mutant] = {
     "prefetch-two": Mutant(PrefetchTwo),
     "commit-not-idempotent": Mutant(CommitNotIdempotent),
     "request-consumed-first": Mutant(store=RequestConsumedFirst, sweep=False, faults=GENTLE),
+    "takes-all-it-can": Mutant(TakesAllItCan),
     "dead-owner-keeps-head": Mutant(DeadOwnerKeepsHead),
     "stop-not-reset": Mutant(server=StopNotReset, faults=NONE),
     "unstoppable": Mutant(server=Unstoppable, faults=NONE),

@@ -12,6 +12,9 @@ from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.ledger import REPLIES_OWED
 from webordinary.backends.sqlite.store import rules_on
 from webordinary.backends.sqlite.tx import Tx
+from webordinary.claim.fairness import Seats, WaitingLane
+from webordinary.claim.rules import Rules
+from webordinary.core.claim import WorkerId
 from webordinary.core.job import JobId, JobState
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
@@ -27,6 +30,22 @@ class JobFacts:
     replies_owed: int
 
 
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """What the checkers want to know before and after a worker takes lanes."""
+
+    waiting: dict[Lane, WaitingLane]
+    held: int
+    others: list[Seats]  # of workers with a free slot
+
+    @classmethod
+    def seen(cls, rules: Rules, worker: WorkerId) -> PoolFacts:
+        """Look at what a claim looks at."""
+        waiting = rules.rows.index().waiting(None)
+        lanes = {one.lane: one for one in waiting.longest(rules.rows.now)}
+        return cls(lanes, waiting.held(worker), list(waiting.others_with_room(worker)))
+
+
 class Probe(Protocol):
     """Looks without asking the protocol."""
 
@@ -40,6 +59,10 @@ class Probe(Protocol):
 
     def longest_wait(self) -> float:
         """For how many seconds the lane that waits longest has waited for an owner."""
+        ...
+
+    def pool(self, worker: WorkerId) -> PoolFacts:
+        """Which lanes wait, how many a worker holds, and who else has room."""
         ...
 
 
@@ -68,6 +91,10 @@ class MemoryProbe:
     def longest_wait(self) -> float:
         """See `Probe.longest_wait`."""
         return self._store.run_now(Call(Needs(), lambda rules: rules.rows.index().pressure()))[1]
+
+    def pool(self, worker: WorkerId) -> PoolFacts:
+        """See `Probe.pool`."""
+        return self._store.run_now(Call(Needs(), lambda rules: PoolFacts.seen(rules, worker)))
 
 
 class SqliteProbe:
@@ -103,3 +130,7 @@ class SqliteProbe:
     def longest_wait(self) -> float:
         """See `Probe.longest_wait`."""
         return self._engine.read(lambda tx: rules_on(tx, self._limits).rows.index().pressure())[1]
+
+    def pool(self, worker: WorkerId) -> PoolFacts:
+        """See `Probe.pool`."""
+        return self._engine.read(lambda tx: PoolFacts.seen(rules_on(tx, self._limits), worker))

@@ -8,6 +8,7 @@
 6. no lane waits for long while a slot is idle
 7. no job stops or runs again without a cause, and one that is asked to stop does
 8. wake-ups come after the commit
+9. who takes a lane that only just began to wait holds no more than others could
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from webordinary.claim.rows import Nothing
-from webordinary.core.claim import Claim, Claimed, Delivery, Pulse
+from webordinary.core.claim import Claim, Claimed, Delivery, Pulse, WorkerId
 from webordinary.core.job import ENDED, MOVES, OPEN, Arrival, Duplicate, Job, JobId, JobState, Submitted
 from webordinary.core.lane import Lane
+from webordinary.core.limits import Limits
 from webordinary.core.outcome import Outcome, Retry
-from webordinary.simulation.probes import JobFacts, Probe
+from webordinary.simulation.probes import JobFacts, PoolFacts, Probe
 
 
 class Checker(StrEnum):
@@ -38,6 +40,7 @@ class Checker(StrEnum):
     CAUSE = "no job stops or runs again without a cause"
     HEEDED = "who is asked to stop does"
     WAKEUPS = "wake-ups come after the commit"
+    SPREADS = "lanes spread over the workers"
     NO_SURPRISE = "no unforeseen error"
 
 
@@ -63,13 +66,14 @@ class Witness:
     """Books of one schedule."""
 
     def __init__(
-        self, probe: Probe, clock: Callable[[], float], lease_seconds: float, note: Callable[[str], None]
+        self, probe: Probe, clock: Callable[[], float], limits: Limits, note: Callable[[str], None]
     ) -> None:
         """Start with empty books. `clock` is the store's."""
         self.probe = probe
         self.violations: list[Violation] = []
         self.jobs: dict[JobId, Job] = {}
-        self._clock, self._lease_seconds, self._note = clock, lease_seconds, note
+        self._clock, self._note = clock, note
+        self._lease_seconds, self._spread_seconds = limits.lease_seconds, limits.exchange_grace_seconds
         self._lanes: dict[Lane, _LaneBook] = {}
         self.heed_seconds = math.inf  # in which a job that is to stop has ended
         self.repeats = True  # workers may be lost, so a job may run again
@@ -93,6 +97,15 @@ class Witness:
             self.released(claim)
         for claim in answer.claims:
             self._claimed(claim)
+
+    def took(self, worker: WorkerId, before: PoolFacts, answer: Claimed) -> None:
+        """Would somebody who holds far fewer lanes have had room for a lane that only just began to wait?"""
+        now, grace = self._clock(), self._spread_seconds
+        taken = [before.waiting[claim.lane] for claim in answer.claims if claim.lane in before.waiting]
+        fresh = [one for one in taken if one.since + grace > now and one.last_worker != worker]
+        held, left = before.held + len(answer.claims), len(before.waiting) - len(taken)
+        if fresh and any(held > min(one.held + left, one.slots) + 1 for one in before.others):
+            self.broken(Checker.SPREADS, f"{worker} took {fresh[-1].lane}, its lane number {held}")
 
     def _claimed(self, claim: Claim) -> None:
         book = self._book(claim.lane)

@@ -145,7 +145,7 @@ class World:
     def opened(self) -> Iterator[World]:
         """Open the store of this world, and put it away afterwards."""
         try:
-            self.witness = Witness(self._probe(), self.clock.now, LIMITS.lease_seconds, self.kernel.note)
+            self.witness = Witness(self._probe(), self.clock.now, LIMITS, self.kernel.note)
             if not self.schedule.faults:
                 self.witness.heed_seconds, self.witness.repeats = HEED_SECONDS, False
             yield self
