@@ -154,6 +154,7 @@ class Home:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=_heed_ctrl_c,  # noqa: PLW1509 - it takes no lock
         )
         try:
             yield process
@@ -174,6 +175,11 @@ class Home:
         """Wait for a job to reach a state."""
         wait_until(lambda: self.job(job).state is state)
         return self.job(job)
+
+
+def _heed_ctrl_c() -> None:
+    """What a shell starts in the background ignores it, and so would all that `make test &` starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def mail(number: int) -> bytes:
 def settings(port: int, folder: str, done: str) -> str:
     address = f"imap://{USER}:{PASSWORD}@127.0.0.1:{port}/{folder}"
     mailbox = f'imap = "{address}"\nimap_done_folder = "{done}"\nimap_every_seconds = 1\n'
-    return f'{FAST_LIMITS}\n[mail]\nupstream = "mx.test"\n{mailbox}'
+    return f'{FAST_LIMITS}\n[mail]\nupstream = ["mx.test"]\n{mailbox}'
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
