@@ -81,7 +81,7 @@ def test_the_search_finds_a_planted_fault_where_the_right_protocol_passes(name: 
 def test_every_wrong_protocol_of_the_simulation_is_searched_too() -> None:
     """All but those that are wrong in the worker's own code, which the search does not run."""
     in_the_worker = {name for name, mutant in MUTANTS.items() if mutant.server is not LaneServer}
-    assert set(MUTANTS) - set(FAULTS) == in_the_worker
+    assert set(MUTANTS) - set(FAULTS) == in_the_worker | {"takes-all-it-can"}, "nor does it judge fairness"
 
 
 @pytest.mark.parametrize(

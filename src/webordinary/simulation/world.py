@@ -389,7 +389,7 @@ class World:
             faults=dict(self.weather.counts),
             violations=[str(violation) for violation in violations],
             checker=violations[0].checker.value if violations else None,
-            trace=self.kernel.render_trace().replace(str(self._folder), "(home)")
+            trace=self.kernel.render_trace().replace(str(self._folder or "(no home)"), "(home)")
             if trace or violations
             else "",
         )
