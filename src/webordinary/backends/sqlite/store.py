@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
-from webordinary.backends.loading import Call, Needs, RuleStore, SweepCursor
+from webordinary.backends.loading import Call, Needs, RuleStore, SweepCursor, claim_call, next_job_call
 from webordinary.backends.sqlite.engine import Engine
+from webordinary.backends.sqlite.index import OPEN
 from webordinary.backends.sqlite.rows import SqliteRows
 from webordinary.backends.sqlite.tx import MustWriteError, Tx
+from webordinary.claim.rows import Nothing
 from webordinary.claim.rules import Rules
-from webordinary.core.claim import Ownership
+from webordinary.core.claim import Claim, Claimed, Delivery, Ownership, WorkerId
 from webordinary.core.lane import Lane
 from webordinary.core.limits import Limits
 
 T = TypeVar("T")
+
+_HELD_AND_EMPTY = (
+    "SELECT 1 FROM lanes WHERE lane = ? AND worker = ? AND fence = ? AND wanted_since IS NULL"
+    f" AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane AND {OPEN})"
+)
 
 
 class SqliteStore(RuleStore):
@@ -31,6 +39,9 @@ class SqliteStore(RuleStore):
                 return self._engine.read(lambda tx: self._run(call, tx, flush=True), call.needs)
             except MustWriteError:
                 pass
+        return await self._write(call)
+
+    async def _write(self, call: Call[T]) -> T:
         return await self._engine.write(lambda tx: self._run(call, tx), call.needs)
 
     def _run(self, call: Call[T], tx: Tx, *, flush: bool = False) -> T:
@@ -43,6 +54,23 @@ class SqliteStore(RuleStore):
         """See `Gatekeeper.owner`. Runs on the connection that cannot write."""
         call = Call(Needs([lane]), lambda rules: rules.owner(lane))
         return self._engine.read(lambda tx: self._run(call, tx), call.needs)
+
+    async def claim(
+        self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
+    ) -> Claimed | Nothing:
+        """See `Broker.claim`. One lane that it may take is enough of a look; all are chosen with the lock."""
+        look = Call(Needs(), lambda rules: rules.ready(worker, 1, only, exchange=not room))
+        ready, retry_in = self._engine.read(lambda tx: self._run(look, tx), look.needs)
+        if not ready:
+            return Nothing(retry_in)
+        return await self._write(claim_call(worker, room, idle, only))
+
+    async def next_job(self, claim: Claim) -> Delivery | Nothing:
+        """See `Broker.next_job`. Owners of empty lanes ask all the time: one small look answers them."""
+        holder = (claim.lane.key, claim.worker, claim.fence)
+        if self._engine.read(lambda tx: tx.one(_HELD_AND_EMPTY, holder)):
+            return Nothing()
+        return await self._write(next_job_call(claim))
 
     async def sweep(self) -> int:
         """See `Broker.sweep`. Each goes on where the one before it stopped."""
