@@ -131,6 +131,17 @@ async def test_whoever_has_room_gives_nothing_up(world: World) -> None:
     assert (await world.beat(W1, [idle])).lost == ()
 
 
+async def test_an_idle_claim_that_is_named_twice_buys_one_lane(world: World) -> None:
+    """Given up once, it can't be given up again: the second time was refused when half of it was done."""
+    idle = await idle_claim(world)
+    await world.submit(BRAVO)
+    await world.submit(CORAL)
+    world.clock.advance(world.limits.exchange_grace_seconds)
+    exchanged = await world.claim(W1, room=0, idle=[idle, idle])
+    assert [claim.lane for claim in exchanged.claims] == [BRAVO]
+    assert exchanged.given_up == (idle,)
+
+
 async def test_as_many_idle_claims_go_as_lanes_wait(world: World) -> None:
     """Sixty-four idle slots and a thousand waiting lanes: one at a time would take a round trip each."""
     idle = [await idle_claim(world, lane) for lane in (AMELIA, AMELIA_2, AMELIA_3)]

@@ -114,7 +114,7 @@ class Rules:
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """Take up to `room` waiting lanes; with no room, one for each idle claim that is given up for it."""
-        spare = [] if room else [claim for claim in idle if self.is_spare(claim)]
+        spare = [] if room else [claim for claim in dict.fromkeys(idle) if self.is_spare(claim)]
         if not room and not spare:
             return Nothing()
         ready, retry_in = self.ready(worker, room or len(spare), only, exchange=not room)
