@@ -128,6 +128,8 @@ class Setting:
     def checked(self, value: object, where: str) -> object:
         """Accept a value of the right type and size."""
         wanted = list if get_origin(self.kind) is tuple else self.kind
+        if wanted is list and isinstance(value, str) and not self.rule(ProgramWords):
+            return self.from_text(value, where)  # one of a list is written as a text all the time
         is_number = wanted is float and type(value) is int
         if (type(value) is not wanted and not is_number) or not self._fits(value):
             raise self._refused(value, where)
