@@ -349,7 +349,6 @@ class Rules:
         row = self._dead(job, JobState.QUEUED)
         lane = self._known(row.job.lane)
         row.state, row.attempt, row.note = JobState.QUEUED, 0, "redriven"
-        row.interrupted, row.interrupted_by = False, None
         row.started_at = row.finished_at = None
         self.rows.queue(lane, row)
         self._record(lane, Happening.REDRIVEN, row)
