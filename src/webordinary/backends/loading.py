@@ -50,7 +50,6 @@ class Call(Generic[T]):
 
     needs: Needs
     rule: Callable[[Rules], T]
-    looks_first: bool = False  # it often changes nothing, and can find that out without a lock
 
 
 class RuleStore:
@@ -66,17 +65,18 @@ class RuleStore:
 
     async def owner(self, lane: Lane) -> Ownership | None:
         """See `Gatekeeper.owner`."""
-        return await self.run(Call(Needs([lane]), lambda rules: rules.owner(lane), looks_first=True))
+        return await self.run(Call(Needs([lane]), lambda rules: rules.owner(lane)))
 
     async def claim(
         self, worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
     ) -> Claimed | Nothing:
         """See `Broker.claim`."""
-        return await self.run(claim_call(worker, room, idle, only))
+        needs = Needs([] if room else [claim.lane for claim in idle], HEAD)
+        return await self.run(Call(needs, lambda rules: rules.claim(worker, room, idle, only)))
 
     async def next_job(self, claim: Claim) -> Delivery | Nothing:
         """See `Broker.next_job`."""
-        return await self.run(next_job_call(claim))
+        return await self.run(Call(Needs([claim.lane], NEXT), lambda rules: rules.next_job(claim)))
 
     async def keep(self, presence: Presence, claims: Sequence[Claim]) -> Pulse:
         """See `Broker.keep`."""
@@ -94,7 +94,7 @@ class RuleStore:
 
     async def sweep(self) -> int:
         """See `Broker.sweep`."""
-        return await self.run(Call(Needs(), lambda rules: rules.sweep(), looks_first=True))
+        return await self.run(Call(Needs(), lambda rules: rules.sweep()))
 
     async def interrupt(self, lane: Lane, job: JobId | None = None) -> JobId | None:
         """See `Control.interrupt`."""
@@ -123,16 +123,3 @@ def submission(job: Job) -> Call[Submitted | Duplicate]:
     seen = ALL if job.arrival is Arrival.REPLACE_PENDING else HEAD
     needs = Needs([job.lane], seen, message=job.message_id, counted=True)
     return Call(needs, lambda rules: rules.submit(job))
-
-
-def claim_call(
-    worker: WorkerId, room: int, idle: Sequence[Claim], only: Lane | None
-) -> Call[Claimed | Nothing]:
-    """Claim lanes: see those that may be given up. Which ones wait is asked of the index."""
-    needs = Needs([] if room else [claim.lane for claim in idle], HEAD)
-    return Call(needs, lambda rules: rules.claim(worker, room, idle, only), looks_first=True)
-
-
-def next_job_call(claim: Claim) -> Call[Delivery | Nothing]:
-    """Ask for a lane's next job: see its head, and the one behind it in case that ends."""
-    return Call(Needs([claim.lane], NEXT), lambda rules: rules.next_job(claim), looks_first=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from webordinary.backends.loading import Call, Needs, RuleStore, SweepCursor, claim_call, next_job_call
+from webordinary.backends.loading import Call, Needs, RuleStore, SweepCursor
 from webordinary.backends.sqlite.engine import Engine
 from webordinary.backends.sqlite.index import OPEN
 from webordinary.backends.sqlite.rows import SqliteRows
@@ -34,21 +34,10 @@ class SqliteStore(RuleStore):
 
     async def run(self, call: Call[T]) -> T:
         """See `RuleStore.run`."""
-        if call.looks_first:
-            try:
-                return self._engine.read(lambda tx: self._run(call, tx, flush=True), call.needs)
-            except MustWriteError:
-                pass
-        return await self._write(call)
-
-    async def _write(self, call: Call[T]) -> T:
         return await self._engine.write(lambda tx: self._run(call, tx), call.needs)
 
-    def _run(self, call: Call[T], tx: Tx, *, flush: bool = False) -> T:
-        answer = call.rule(rules_on(tx, self._limits, self._rules))
-        if flush:
-            tx.flush()
-        return answer
+    def _run(self, call: Call[T], tx: Tx) -> T:
+        return call.rule(rules_on(tx, self._limits, self._rules))
 
     async def owner(self, lane: Lane) -> Ownership | None:
         """See `Gatekeeper.owner`. Runs on the connection that cannot write."""
@@ -63,20 +52,29 @@ class SqliteStore(RuleStore):
         ready, retry_in = self._engine.read(lambda tx: self._run(look, tx), look.needs)
         if not ready:
             return Nothing(retry_in)
-        return await self._write(claim_call(worker, room, idle, only))
+        return await super().claim(worker, room, idle, only)
 
     async def next_job(self, claim: Claim) -> Delivery | Nothing:
         """See `Broker.next_job`. Owners of empty lanes ask all the time: one small look answers them."""
         holder = (claim.lane.key, claim.worker, claim.fence)
         if self._engine.read(lambda tx: tx.one(_HELD_AND_EMPTY, holder)):
             return Nothing()
-        return await self._write(next_job_call(claim))
+        return await super().next_job(claim)
 
     async def sweep(self) -> int:
         """See `Broker.sweep`. Each goes on where the one before it stopped."""
-        mended = await self.run(Call(Needs(sweep=self._sweep), lambda rules: rules.sweep(), looks_first=True))
+        call = Call(Needs(sweep=self._sweep), lambda rules: rules.sweep())
+        try:
+            mended = self._engine.read(lambda tx: self._looked(call, tx), call.needs)
+        except MustWriteError:
+            mended = await self.run(call)
         self._sweep.after = self._sweep.looked_to
         return mended
+
+    def _looked(self, call: Call[T], tx: Tx) -> T:
+        answer = self._run(call, tx)
+        tx.flush()  # raises if there is anything to write
+        return answer
 
 
 def rules_on(tx: Tx, limits: Limits, rules: type[Rules] = Rules) -> Rules:
